@@ -1,0 +1,282 @@
+#include "correlate/catalogue.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "correlate/text.h"
+
+namespace firstfault {
+namespace {
+
+template <typename Enum, size_t N>
+using WordTable = std::array<std::pair<Enum, std::string_view>, N>;
+
+constexpr WordTable<FaultClass, 9> kClassWords = {{{FaultClass::kNone, "none"},
+                                                   {FaultClass::kCapacity, "capacity"},
+                                                   {FaultClass::kConfiguration, "configuration"},
+                                                   {FaultClass::kTransport, "transport"},
+                                                   {FaultClass::kHardware, "hardware"},
+                                                   {FaultClass::kSoftware, "software"},
+                                                   {FaultClass::kData, "data"},
+                                                   {FaultClass::kScheduler, "scheduler"},
+                                                   {FaultClass::kUndetermined, "undetermined"}}};
+constexpr WordTable<Role, 7> kRoleWords = {{{Role::kContext, "context"},
+                                            {Role::kBenign, "benign"},
+                                            {Role::kPrecursor, "precursor"},
+                                            {Role::kTeardown, "teardown"},
+                                            {Role::kCollateral, "collateral"},
+                                            {Role::kAmbiguous, "ambiguous"},
+                                            {Role::kInitiating, "initiating"}}};
+constexpr WordTable<Severity, 4> kSeverityWords = {{{Severity::kInfo, "info"},
+                                                    {Severity::kWarning, "warning"},
+                                                    {Severity::kError, "error"},
+                                                    {Severity::kFatal, "fatal"}}};
+
+template <typename Table, typename Enum>
+std::string_view WordIn(const Table& table, Enum value) {
+  for (const auto& [key, word] : table) {
+    if (key == value) return word;
+  }
+  return "";
+}
+
+template <typename Enum, size_t N>
+std::optional<Enum> ValueIn(const WordTable<Enum, N>& table, std::string_view word) {
+  for (const auto& [value, name] : table) {
+    if (name == word) return value;
+  }
+  return std::nullopt;
+}
+
+struct CaptureRow {
+  std::string_view name;
+  CaptureType type;
+};
+// Grouped by meaning: who printed it, whom it accuses, collectives, memory, ends, and the rest.
+constexpr CaptureRow kCaptures[] = {
+    {"rank", CaptureType::kInteger},        {"local_rank", CaptureType::kInteger},
+    {"group_rank", CaptureType::kInteger},  {"node_rank", CaptureType::kInteger},
+    {"task", CaptureType::kInteger},        {"tasks", CaptureType::kRankList},
+    {"ranks", CaptureType::kRankList},      {"world_size", CaptureType::kInteger},
+    {"host", CaptureType::kText},           {"hosts", CaptureType::kText},
+    {"pid", CaptureType::kInteger},         {"device", CaptureType::kInteger},
+    {"bus", CaptureType::kText},            {"uuid", CaptureType::kText},
+    {"process", CaptureType::kText},        {"nic", CaptureType::kText},
+    {"peer_rank", CaptureType::kInteger},   {"peer_ranks", CaptureType::kRankList},
+    {"peer_task", CaptureType::kInteger},   {"peer_tasks", CaptureType::kText},
+    {"peer_host", CaptureType::kText},      {"peer_hosts", CaptureType::kText},
+    {"peer_addr", CaptureType::kText},      {"peer_local_rank", CaptureType::kInteger},
+    {"peer_pid", CaptureType::kInteger},    {"seq", CaptureType::kInteger},
+    {"op", CaptureType::kText},             {"numel_in", CaptureType::kInteger},
+    {"numel_out", CaptureType::kInteger},   {"timeout_ms", CaptureType::kInteger},
+    {"elapsed_ms", CaptureType::kInteger},  {"elapsed_s", CaptureType::kInteger},
+    {"enqueued", CaptureType::kInteger},    {"completed", CaptureType::kInteger},
+    {"failed_work", CaptureType::kInteger}, {"group", CaptureType::kText},
+    {"group_guid", CaptureType::kText},     {"comm", CaptureType::kText},
+    {"expected", CaptureType::kInteger},    {"joined", CaptureType::kInteger},
+    {"asked", CaptureType::kSize},          {"total", CaptureType::kSize},
+    {"free", CaptureType::kSize},           {"allocated", CaptureType::kSize},
+    {"reserved", CaptureType::kSize},       {"reserved_unallocated", CaptureType::kSize},
+    {"in_use", CaptureType::kSize},         {"other_pid", CaptureType::kInteger},
+    {"other_used", CaptureType::kSize},     {"limit", CaptureType::kSize},
+    {"exit_code", CaptureType::kInteger},   {"signal", CaptureType::kText},
+    {"signal_number", CaptureType::kInteger}, {"errno_number", CaptureType::kInteger},
+    {"errno_text", CaptureType::kText},     {"status", CaptureType::kText},
+    {"xid", CaptureType::kInteger},         {"sxid", CaptureType::kInteger},
+    {"link", CaptureType::kInteger},        {"code", CaptureType::kText},
+    {"path", CaptureType::kText},           {"port", CaptureType::kInteger},
+    {"addr", CaptureType::kText},           {"key", CaptureType::kText},
+    {"value", CaptureType::kText},          {"version", CaptureType::kText},
+    {"peer_version", CaptureType::kText},   {"exception", CaptureType::kText},
+    {"text", CaptureType::kText},           {"reason", CaptureType::kText},
+    {"step", CaptureType::kInteger},        {"count", CaptureType::kInteger},
+    {"job", CaptureType::kText},            {"attempt", CaptureType::kInteger},
+    {"time", CaptureType::kText},           {"cgroup", CaptureType::kText},
+    {"function", CaptureType::kText},       {"module", CaptureType::kText},
+};
+
+bool ValidId(std::string_view id) {
+  return !id.empty() && id.find('.') != std::string_view::npos &&
+         std::all_of(id.begin(), id.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
+         });
+}
+
+// The subset of regular expressions on which RE2 and vectorscan agree line by line. Returns what is
+// wrong, or an empty string.
+std::string LintRegex(std::string_view regex) {
+  if (regex.empty()) return "is empty";
+  bool in_class = false;
+  for (size_t i = 0; i < regex.size(); ++i) {
+    const char c = regex[i];
+    if (c == '\n') return "contains a newline";
+    if (c == '\\') {
+      const char next = i + 1 < regex.size() ? regex[i + 1] : '\0';
+      if (next == 's' || next == 'D' || next == 'W' || next == 'A' || next == 'z' || next == 'Z' ||
+          next == 'b' || next == 'B' || next == 'n' || next == 'C') {
+        if (!(next == 'n' && in_class)) return Cat("uses \\", next);
+      }
+      ++i;
+      continue;
+    }
+    if (in_class) {
+      if (c == ']') in_class = false;
+      continue;
+    }
+    if (c == '[') {
+      in_class = true;
+      if (i + 1 < regex.size() && regex[i + 1] == '^') {
+        const size_t end = regex.find(']', i + 3);  // a ']' right after '[^' is a literal
+        if (end == std::string_view::npos || regex.substr(i, end - i).find("\\n") == std::string_view::npos) {
+          return "has a negated class without \\n, which could match across lines";
+        }
+        ++i;
+      }
+      if (i + 1 < regex.size() && regex[i + 1] == ']') ++i;
+      continue;
+    }
+    if (c == '^' || c == '$') return Cat("uses ", c, ", which differs between engines");
+  }
+  // A trailing .* only makes the engine report every later end offset.
+  if (regex.size() >= 2 && (regex.ends_with(".*") || regex.ends_with(".+"))) return "ends in .* or .+";
+  return "";
+}
+
+absl::Status RowError(const std::string& id, std::string_view what) {
+  return absl::InvalidArgumentError(Cat("signature ", id, ": ", what));
+}
+
+}  // namespace
+
+std::string_view Word(FaultClass value) { return WordIn(kClassWords, value); }
+std::string_view Word(Role value) { return WordIn(kRoleWords, value); }
+std::string_view Word(Severity value) { return WordIn(kSeverityWords, value); }
+std::optional<FaultClass> FaultClassFromWord(std::string_view word) { return ValueIn(kClassWords, word); }
+std::optional<Role> RoleFromWord(std::string_view word) { return ValueIn(kRoleWords, word); }
+std::optional<Severity> SeverityFromWord(std::string_view word) { return ValueIn(kSeverityWords, word); }
+
+std::optional<CaptureType> CaptureTypeOf(std::string_view capture_name) {
+  for (const CaptureRow& row : kCaptures) {
+    if (row.name == capture_name) return row.type;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::shared_ptr<const Catalogue>> Catalogue::Build(const std::vector<v1::Catalogue>& files) {
+  auto out = std::make_shared<Catalogue>();
+  for (const v1::Catalogue& file : files) out->merged_.MergeFrom(file);
+  auto* rows = out->merged_.mutable_signature();
+  std::stable_sort(rows->begin(), rows->end(),
+                   [](const v1::Signature& a, const v1::Signature& b) { return a.id() < b.id(); });
+
+  for (const v1::Remedy& remedy : out->merged_.fix()) out->remedies_[remedy.id()] = &remedy;
+  for (const v1::Remedy& remedy : out->merged_.check()) out->remedies_[remedy.id()] = &remedy;
+  for (const v1::ExitMeaning& exit : out->merged_.exit()) out->exits_[exit.code()] = &exit;
+
+  RE2::Options options;
+  options.set_encoding(RE2::Options::EncodingLatin1);
+  options.set_log_errors(false);
+  for (const v1::Signature& row : out->merged_.signature()) {
+    const std::string& id = row.id();
+    if (!ValidId(id)) return RowError(id, "ids are lower case words joined by dots");
+    if (out->by_id_.contains(id)) return RowError(id, "is defined twice");
+    const auto fault_class = FaultClassFromWord(row.class_());
+    const auto role = RoleFromWord(row.role());
+    const auto severity = SeverityFromWord(row.severity());
+    if (!fault_class) return RowError(id, Cat("unknown class '", row.class_(), "'"));
+    if (!role) return RowError(id, Cat("unknown role '", row.role(), "'"));
+    if (!severity) return RowError(id, Cat("unknown severity '", row.severity(), "'"));
+    if ((row.pattern_size() > 0) == row.has_refines()) {
+      return RowError(id, "needs either patterns or refines, not both");
+    }
+    const uint32_t index = static_cast<uint32_t>(out->signatures_.size());
+    out->by_id_[id] = index;
+    out->signatures_.push_back({row, *fault_class, *role, *severity});
+    for (const v1::Pattern& pattern : row.pattern()) {
+      const std::string wrong = LintRegex(pattern.regex());
+      if (!wrong.empty()) return RowError(id, Cat("pattern '", pattern.regex(), "' ", wrong));
+      if (!pattern.at().empty() && pattern.at() != "ANY" && pattern.at() != "START") {
+        return RowError(id, Cat("at is ANY or START, not '", pattern.at(), "'"));
+      }
+      CompiledPattern compiled;
+      compiled.signature = index;
+      compiled.at_start = pattern.at() == "START";
+      compiled.regex = pattern.regex();
+      compiled.re = std::make_unique<RE2>(pattern.regex(), options);
+      if (!compiled.re->ok()) {
+        return RowError(id, Cat("pattern '", pattern.regex(), "': ", compiled.re->error()));
+      }
+      if (compiled.re->Match("", 0, 0, RE2::UNANCHORED, nullptr, 0)) {
+        return RowError(id, Cat("pattern '", pattern.regex(), "' matches an empty line"));
+      }
+      compiled.groups.resize(static_cast<size_t>(compiled.re->NumberOfCapturingGroups()) + 1);
+      for (const auto& [number, name] : compiled.re->CapturingGroupNames()) {
+        if (!CaptureTypeOf(name)) {
+          return RowError(id, Cat("capture '", name, "' is not in the capture table"));
+        }
+        compiled.groups[static_cast<size_t>(number)] = name;
+      }
+      out->patterns_.push_back(std::move(compiled));
+    }
+  }
+  for (const Signature& signature : out->signatures_) {
+    const v1::Signature& row = signature.row;
+    if (row.has_refines()) {
+      const v1::Refinement& refines = row.refines();
+      if (!out->by_id_.contains(refines.of())) return RowError(row.id(), "refines an unknown row");
+      out->refined_[Cat(refines.of(), "\n", refines.capture(), "\n", refines.equals())] =
+          out->by_id_[row.id()];
+    }
+    for (const auto* list : {&row.precedes(), &row.follows(), &row.related()}) {
+      for (const std::string& other : *list) {
+        if (!out->by_id_.contains(other)) {
+          return RowError(row.id(), Cat("names the unknown row '", other, "'"));
+        }
+      }
+    }
+    if (!row.cancels().empty() && !out->by_id_.contains(row.cancels())) {
+      return RowError(row.id(), "cancels an unknown row");
+    }
+    for (const std::string& code : row.fix()) {
+      if (out->Fix(code) == nullptr) return RowError(row.id(), Cat("unknown fix ", code));
+    }
+    for (const std::string& code : row.check()) {
+      if (out->Check(code) == nullptr) return RowError(row.id(), Cat("unknown check ", code));
+    }
+  }
+  return std::shared_ptr<const Catalogue>(std::move(out));
+}
+
+const Signature* Catalogue::Find(std::string_view id) const {
+  const auto index = IndexOf(id);
+  return index ? &signatures_[*index] : nullptr;
+}
+
+std::optional<uint32_t> Catalogue::IndexOf(std::string_view id) const {
+  const auto it = by_id_.find(id);
+  if (it == by_id_.end()) return std::nullopt;
+  return it->second;
+}
+
+uint32_t Catalogue::Refine(uint32_t signature, std::string_view capture, std::string_view value) const {
+  const auto it = refined_.find(Cat(signatures_[signature].row.id(), "\n", capture, "\n", value));
+  return it == refined_.end() ? signature : it->second;
+}
+
+const v1::Remedy* Catalogue::Fix(std::string_view id) const {
+  const auto it = remedies_.find(id);
+  return it == remedies_.end() || !id.starts_with("F") ? nullptr : it->second;
+}
+
+const v1::Remedy* Catalogue::Check(std::string_view id) const {
+  const auto it = remedies_.find(id);
+  return it == remedies_.end() || !id.starts_with("C") ? nullptr : it->second;
+}
+
+const v1::ExitMeaning* Catalogue::Exit(int code) const {
+  const auto it = exits_.find(code);
+  return it == exits_.end() ? nullptr : it->second;
+}
+
+}  // namespace firstfault

@@ -1,0 +1,96 @@
+// catalogue.h: the signature table, indexed for lookup.
+//
+// Why:     everything firstfault knows about log lines is data (proto/signature.proto); this is the one
+//          place that turns it into rows with checked enums, compiled captures and stable indices.
+// Shapes:  `signatures()` is sorted by id. A PatternRef is an index into `patterns()`; vectorscan
+//          expression ids are the same indices.
+// Errors:  Build returns InvalidArgument that names the row and what to change; nothing is half built.
+// Threads: immutable after Build; safe to share.
+#ifndef FIRSTFAULT_CORRELATE_CATALOGUE_H_
+#define FIRSTFAULT_CORRELATE_CATALOGUE_H_
+
+#include <re2/re2.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/signature.pb.h"
+
+namespace firstfault {
+
+enum class FaultClass : uint8_t {
+  kNone, kCapacity, kConfiguration, kTransport, kHardware, kSoftware, kData, kScheduler, kUndetermined
+};
+enum class Role : uint8_t { kContext, kBenign, kPrecursor, kTeardown, kCollateral, kAmbiguous, kInitiating };
+enum class Severity : uint8_t { kInfo, kWarning, kError, kFatal };
+
+// Words used in the catalogue and in reports. FromWord returns nullopt for an unknown word.
+std::string_view Word(FaultClass value);
+std::string_view Word(Role value);
+std::string_view Word(Severity value);
+std::optional<FaultClass> FaultClassFromWord(std::string_view word);
+std::optional<Role> RoleFromWord(std::string_view word);
+std::optional<Severity> SeverityFromWord(std::string_view word);
+
+// How the text of a capture is read. The name of a capture decides its type, so that a field means the
+// same in every row: `seq` is always a sequence number.
+enum class CaptureType : uint8_t {
+  kText,      // as printed
+  kInteger,   // signed decimal
+  kSize,      // "6.11 GiB", "20480", "16.00GiB": bytes (1024-based, as the allocators print)
+  kRankList,  // "1, 3, 5-7" or "[0, 1]"
+};
+// nullopt: the name is not in the table and may not be used in a pattern.
+std::optional<CaptureType> CaptureTypeOf(std::string_view capture_name);
+
+struct Signature {
+  v1::Signature row;
+  FaultClass fault_class = FaultClass::kUndetermined;
+  Role role = Role::kAmbiguous;
+  Severity severity = Severity::kError;
+};
+
+struct CompiledPattern {
+  uint32_t signature = 0;           // index into signatures()
+  bool at_start = false;            // only where the message begins
+  std::string regex;
+  std::unique_ptr<RE2> re;          // with captures, Latin-1
+  std::vector<std::string> groups;  // capture names by group number, [0] unused
+};
+
+class Catalogue {
+ public:
+  // Checks every row and compiles the patterns. `files` are parsed catalogue files, in any order.
+  static absl::StatusOr<std::shared_ptr<const Catalogue>> Build(const std::vector<v1::Catalogue>& files);
+
+  const std::vector<Signature>& signatures() const { return signatures_; }
+  const std::vector<CompiledPattern>& patterns() const { return patterns_; }
+  // The row with this id, or nullptr.
+  const Signature* Find(std::string_view id) const;
+  std::optional<uint32_t> IndexOf(std::string_view id) const;
+  // The row that refines `signature` for a captured value, or `signature` itself.
+  uint32_t Refine(uint32_t signature, std::string_view capture, std::string_view value) const;
+  const v1::Remedy* Fix(std::string_view id) const;
+  const v1::Remedy* Check(std::string_view id) const;
+  const v1::ExitMeaning* Exit(int code) const;
+  const v1::Catalogue& merged() const { return merged_; }
+
+ private:
+  v1::Catalogue merged_;
+  std::vector<Signature> signatures_;
+  std::vector<CompiledPattern> patterns_;
+  std::map<std::string, uint32_t, std::less<>> by_id_;
+  std::map<std::string, uint32_t, std::less<>> refined_;  // "of\ncapture\nvalue"
+  std::map<std::string, const v1::Remedy*, std::less<>> remedies_;
+  std::map<int, const v1::ExitMeaning*> exits_;
+};
+
+}  // namespace firstfault
+
+#endif  // FIRSTFAULT_CORRELATE_CATALOGUE_H_

@@ -1,0 +1,56 @@
+// source_scanner.h: bytes of one source in, one SourceDigest out.
+//
+// Why:     the only reader of log bytes, used offline on files and online on what agents ship. Gigabytes
+//          of healthy lines must cost no more than one pass of the pattern set; only lines near a hit, at
+//          the head and at the tail are parsed.
+// Model:   Feed() in any cuts, then Finish(). The digest depends on the bytes alone, not on the cuts.
+// Shapes:  memory is bounded by the limits below plus what the digest keeps.
+// Errors:  nothing fails: long lines are cut, binary input is skipped, both counted.
+// Threads: one thread; the catalogue and pattern set are shared.
+#ifndef FIRSTFAULT_CORRELATE_SOURCE_SCANNER_H_
+#define FIRSTFAULT_CORRELATE_SOURCE_SCANNER_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "correlate/catalogue.h"
+#include "correlate/event.h"
+#include "correlate/pattern_set.h"
+
+namespace firstfault {
+
+// What the engine reads with: the rows, and one automaton of all their patterns.
+struct Engine {
+  std::shared_ptr<const Catalogue> catalogue;
+  std::shared_ptr<const PatternSet> patterns;
+};
+
+// The engine compiled into this program.
+const Engine& BuiltInEngine();
+
+// A line longer than this is cut: configuration and allocator dumps reach 1 MiB, nothing useful is longer.
+inline constexpr size_t kLineBytesMax = 2 << 20;
+
+class SourceScanner {
+ public:
+  SourceScanner(const Engine& engine, SourceInfo info);
+  ~SourceScanner();
+  SourceScanner(const SourceScanner&) = delete;
+  SourceScanner& operator=(const SourceScanner&) = delete;
+
+  // Bytes that follow the ones fed before. `bytes` is not kept.
+  void Feed(std::string_view bytes);
+  // A hole in the source (sparse file, lost data): line numbers go on, nothing joins across it.
+  void Skip(uint64_t bytes);
+  // No more bytes. Call once.
+  SourceDigest Finish();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace firstfault
+
+#endif  // FIRSTFAULT_CORRELATE_SOURCE_SCANNER_H_

@@ -97,7 +97,7 @@ constexpr CaptureRow kCaptures[] = {
 };
 
 bool ValidId(std::string_view id) {
-  return !id.empty() && id.find('.') != std::string_view::npos &&
+  return !id.empty() &&
          std::all_of(id.begin(), id.end(), [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
          });

@@ -385,6 +385,7 @@ Peeled Peel(std::string_view line, const PrefixHabits& habits) {
       layer = row.layer == 6 ? 6 : row.layer == 1 ? 1 : row.layer == 4 || row.layer == 3 ? 3 : row.layer + 1;
       out.starts.push_back(at);
       out.dialects.push_back(row.name);
+      out.outer += row.layer < 5;
       peeled = true;
       break;
     }

@@ -37,7 +37,9 @@ struct Peeled {
   // Offsets in the line where a prefix ended, and where a message begins after an exception class or
   // "what():": the places where a START pattern may begin.
   std::vector<size_t> starts;
-  std::vector<const char*> dialects;  // names of the rows that applied, for tests and --explain
+  std::vector<const char*> dialects;  // names of the rows that applied
+  size_t outer = 0;                   // how many of them are collectors, multiplexers, tees and rank tags:
+                                      // what stands before every line of a multi-line message
 };
 
 Peeled Peel(std::string_view line, const PrefixHabits& habits = {});

@@ -260,6 +260,7 @@ v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sour
     report.set_verdict("named");
     report.set_class_(std::string(Word(culprit->fault_class)));
     if (!culprit->signature.empty()) report.set_signature(culprit->signature);
+    if (const Signature* row = incident.catalogue->Find(culprit->signature)) report.set_title(row->row.title());
     const bool has_place = !culprit->all_ranks && (culprit->place.rank || !culprit->place.host.empty());
     if (has_place) {
       *report.mutable_initiator() = PlaceView(culprit->place);

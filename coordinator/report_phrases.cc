@@ -1,0 +1,142 @@
+#include "coordinator/report_phrases.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+
+#include "coordinator/fold.h"
+#include "coordinator/shown_text.h"
+#include "correlate/text.h"
+
+namespace firstfault {
+namespace {
+
+constexpr int64_t kMillisecondNs = 1'000'000, kSecondNs = 1'000 * kMillisecondNs;
+// Hosts with working time synchronisation agree within a few milliseconds; a tenth of a second is more than
+// that, and enough to swap two lines in the reader's mind.
+constexpr int64_t kClockOffNs = 100 * kMillisecondNs;
+constexpr size_t kSuspectsInVerdict = 3;
+
+// "oom.torch [capacity]" the other way round: "[capacity, oom.torch]".
+std::string CauseTag(const v1::Report& report) {
+  return report.has_signature() ? Cat('[', report.class_(), ", ", report.signature(), ']')
+                                : Cat('[', report.class_(), ']');
+}
+
+std::string Subject(const v1::Report& report) {
+  if (report.has_initiator()) return Cat(PlacePhrase(report.initiator()), " failed first");
+  return AllRanksAlike(report) ? "all ranks failed alike"
+                               : "first fault, on a rank that the logs do not name";
+}
+
+std::string NamedLine(const v1::Report& report) {
+  std::string what = report.title();
+  if (what.empty()) what = report.has_signature() ? report.signature() : "it left no line that says why";
+  return Cat(Subject(report), ": ", what, ' ', CauseTag(report), ", confidence ",
+             Fixed(report.confidence(), 2));
+}
+
+std::string UndeterminedLine(const v1::Report& report) {
+  std::string out = Cat("undetermined: ", report.why().empty() ? "the logs do not decide" : report.why());
+  std::vector<std::string> places;
+  for (const v1::Place& place : report.suspects()) places.push_back(PlacePhrase(place));
+  if (!places.empty()) out += Cat("; suspects: ", FoldNames(places, kSuspectsInVerdict));
+  return out;
+}
+
+std::string NoFailureLine(const v1::Report&) { return "no failure found"; }
+
+struct VerdictRow {
+  std::string_view verdict;
+  std::string (*line)(const v1::Report&);
+};
+constexpr VerdictRow kVerdicts[] = {
+    {"named", NamedLine}, {"undetermined", UndeterminedLine}, {"no_failure", NoFailureLine}};
+
+struct UnitRow {
+  int64_t below_ns;
+  double unit_ns;
+  int digits;
+  std::string_view name;
+};
+constexpr UnitRow kUnits[] = {{kSecondNs, 1e6, 0, " ms"},
+                              {120 * kSecondNs, 1e9, 1, " s"},
+                              {7200 * kSecondNs, 60e9, 1, " min"},
+                              {INT64_MAX, 3600e9, 1, " h"}};
+
+}  // namespace
+
+std::string PlacePhrase(const v1::Place& place) {
+  std::string out;
+  const auto add = [&](std::string_view before, const auto& value) {
+    out += Cat(out.empty() ? "" : " ", before, value);
+  };
+  if (place.has_rank()) {
+    add("rank ", place.rank());
+  } else if (place.has_local_rank()) {
+    add("local rank ", place.local_rank());
+  } else if (place.has_process() && place.has_pid()) {
+    add("process ", Cat(place.process(), " (pid ", place.pid(), ")"));
+  } else if (place.has_process() || place.has_pid()) {
+    add("process ", place.has_process() ? place.process() : std::to_string(place.pid()));
+  }
+  if (place.has_host()) add(out.empty() ? "node " : "on node ", place.host());
+  const v1::Device& device = place.device();
+  std::string gpu = device.has_index() ? std::to_string(device.index())
+                    : device.has_pci() ? device.pci()
+                                       : device.uuid();
+  if (!gpu.empty()) out.empty() ? add("GPU ", gpu) : add("(GPU ", Cat(gpu, ")"));
+  return out.empty() ? "a place that the logs do not name" : out;
+}
+
+std::string VerdictLine(const v1::Report& report) {
+  std::string out = Cat("unknown verdict '", report.verdict(), "'");
+  for (const VerdictRow& row : kVerdicts) {
+    if (row.verdict == report.verdict()) out = row.line(report);
+  }
+  if (report.state().finality() == "provisional") out += " (provisional: not all hosts have answered)";
+  return out;
+}
+
+std::string LinePlace(const v1::EventView& event) {
+  return event.has_line() ? Cat(event.source(), ':', event.line()) : event.source();
+}
+
+bool SameLine(const v1::EventView& a, const v1::EventView& b) {
+  return a.source() == b.source() && a.line() == b.line() && a.byte_offset() == b.byte_offset();
+}
+
+bool AllRanksAlike(const v1::Report& report) {
+  return report.verdict() == "named" && !report.has_initiator() &&
+         std::any_of(report.ranks().begin(), report.ranks().end(),
+                     [](const v1::RankView& rank) { return rank.role() == "root"; });
+}
+
+std::vector<std::string> ClockSentences(const v1::Completeness& completeness) {
+  const v1::HostClock* reference = nullptr;
+  for (const v1::HostClock& clock : completeness.clocks()) {
+    if (!clock.aligned() || !clock.has_offset_ns()) continue;
+    if (reference == nullptr || std::abs(clock.offset_ns()) < std::abs(reference->offset_ns()))
+      reference = &clock;
+  }
+  std::vector<std::string> out;
+  for (const v1::HostClock& clock : completeness.clocks()) {
+    if (reference == nullptr || &clock == reference || !clock.aligned() || !clock.has_offset_ns()) continue;
+    const int64_t off = clock.offset_ns() - reference->offset_ns();
+    if (std::abs(off) <= std::max(kClockOffNs, clock.uncertainty_ns() + reference->uncertainty_ns()))
+      continue;
+    out.push_back(Cat(clock.host(), "'s clock is ", DurationPhrase(off), off > 0 ? " ahead of " : " behind ",
+                      reference->host(), "'s."));
+  }
+  return out;
+}
+
+std::string DurationPhrase(int64_t ns) {
+  const int64_t size = std::abs(ns);
+  for (const UnitRow& row : kUnits) {
+    if (size < row.below_ns) return Cat(Fixed(static_cast<double>(size) / row.unit_ns, row.digits), row.name);
+  }
+  return "";
+}
+
+}  // namespace firstfault

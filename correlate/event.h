@@ -162,6 +162,7 @@ struct SourceDigest {
   int64_t lines = 0, bytes = 0;
   int64_t lines_cut = 0;          // longer than kLineBytesMax: the rest of the line was skipped
   int64_t events_folded = 0;
+  std::vector<uint32_t> benign;   // signatures of harmless lines that were seen, each once
   bool binary = false;            // not text: counted, not read
 };
 

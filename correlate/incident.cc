@@ -319,7 +319,8 @@ class Builder {
            }
            return *it->second.begin();
          }},
-        {"rank in its process group", [&] { return prefix.group_rank; }},
+        {"rank in its process group",
+         [&] { return prefix.group_rank ? prefix.group_rank : NumberField(event.fields, "group_rank"); }},
         {"local rank on the only host",
          [&]() -> std::optional<int32_t> {
            return incident_.hosts.size() <= 1 ? place.local_rank : std::nullopt;
@@ -350,17 +351,27 @@ class Builder {
   }
 
   void Accuse(PlacedEvent* placed) const {
+    placed->accuses = placed->signature->row.accuses_peer();
+    for (uint32_t other : placed->event->also) {
+      placed->accuses |= incident_.catalogue->signatures()[other].row.accuses_peer();
+    }
     const Fields& fields = placed->event->fields;
     std::vector<int32_t>& ranks = placed->accused_ranks;
     for (const char* name : {"peer_rank", "peer_task"}) {
       if (const auto rank = NumberField(fields, name)) ranks.push_back(*rank);
     }
     for (int32_t rank : ParseRankList(FieldOf(fields, "peer_ranks"))) ranks.push_back(rank);
-    for (std::string_view task : Split(FieldOf(fields, "peer_tasks"), ',')) {
+    const std::string_view tasks = FieldOf(fields, "peer_tasks");
+    for (std::string_view task : Split(tasks, ',')) {
       const size_t at = task.rfind("task:");
       if (at == std::string_view::npos) continue;
       if (const auto rank = ParseNumber<int32_t>(Trim(task.substr(at + 5)))) ranks.push_back(*rank);
     }
+    // Slurm's task ids are ranks only where no launcher below starts several ranks a task.
+    if (tasks.find("task:") == std::string_view::npos && maps_.rank_of_local.empty()) {
+      for (int32_t rank : ParseRankList(tasks)) ranks.push_back(rank);
+    }
+    for (std::string& host : ExpandHostList(FieldOf(fields, "peer_hosts"))) placed->accused_hosts.push_back(ShortHost(host));
     for (const char* name : {"peer_host", "peer_addr"}) {
       const std::string_view text = FieldOf(fields, name);
       if (text.empty()) continue;
@@ -429,6 +440,41 @@ std::vector<int32_t> ParseRankList(std::string_view text) {
       i = stop;
     }
     for (int32_t rank = *first; rank <= last && out.size() < kRankListMax; ++rank) out.push_back(rank);
+  }
+  return out;
+}
+
+std::vector<std::string> ExpandHostList(std::string_view text) {
+  // Commas separate hosts, except inside brackets.
+  std::vector<std::string> out;
+  size_t at = 0;
+  while (at < text.size() && out.size() < kRankListMax) {
+    size_t end = at, depth = 0;
+    while (end < text.size() && (depth > 0 || text[end] != ',')) {
+      depth += text[end] == '[';
+      depth -= depth > 0 && text[end] == ']';
+      ++end;
+    }
+    const std::string_view item = Trim(text.substr(at, end - at));
+    at = end + 1;
+    const size_t open = item.find('[');
+    const size_t close = item.find(']', open == std::string_view::npos ? 0 : open);
+    if (open == std::string_view::npos || close == std::string_view::npos) {
+      if (!item.empty()) out.emplace_back(item);
+      continue;
+    }
+    for (std::string_view range : Split(item.substr(open + 1, close - open - 1), ',')) {
+      const size_t dash = range.find('-');
+      const std::string_view first = range.substr(0, dash);
+      const std::string_view last = dash == std::string_view::npos ? first : range.substr(dash + 1);
+      const auto from = ParseNumber<int32_t>(first), to = ParseNumber<int32_t>(last);
+      if (!from || !to) continue;
+      for (int32_t n = *from; n <= *to && out.size() < kRankListMax; ++n) {
+        std::string digits = std::to_string(n);
+        if (digits.size() < first.size()) digits.insert(0, first.size() - digits.size(), '0');
+        out.push_back(Cat(item.substr(0, open), digits, item.substr(close + 1)));
+      }
+    }
   }
   return out;
 }

@@ -40,6 +40,7 @@ struct PlacedEvent {
   const SourceDigest* source = nullptr;
   Location place;
   // Whom the line accuses, where its signature does.
+  bool accuses = false;
   std::vector<int32_t> accused_ranks;
   std::vector<std::string> accused_hosts;
   std::string_view id() const { return signature->row.id(); }
@@ -75,6 +76,8 @@ Incident BuildIncident(const Catalogue& catalogue, const std::vector<SourceDiges
 std::string ShortHost(std::string_view host);
 // "1, 3, 5-7", "[0, 1]", "0 2": the numbers, at most 100,000.
 std::vector<int32_t> ParseRankList(std::string_view text);
+// Slurm's compact form: "node[01-03,07]" -> node01, node02, node03, node07.
+std::vector<std::string> ExpandHostList(std::string_view text);
 
 }  // namespace firstfault
 

@@ -1,7 +1,6 @@
 #include "correlate/source_scanner.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <map>
 #include <set>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "correlate/check.h"
+#include "correlate/line_hits.h"
 #include "correlate/parse/elastic_report.h"
 #include "correlate/parse/line.h"
 #include "correlate/parse/progress.h"
@@ -123,11 +123,6 @@ class SourceScanner::Impl {
   }
 
  private:
-  struct HitLine {
-    uint64_t begin = 0, end = 0;  // offsets in the source, without the newline
-    std::vector<uint32_t> patterns;
-  };
-
   uint64_t End() const { return base_ + window_.size(); }
   std::string_view Bytes(uint64_t begin, uint64_t end) const {
     FF_CHECK(begin >= base_ && end <= End() && begin <= end);
@@ -161,73 +156,12 @@ class SourceScanner::Impl {
   // Scans whole lines up to `end` and remembers the lines with hits.
   void ScanTo(uint64_t end) {
     if (end <= scanned_) return;
-    const std::string_view chunk = Bytes(scanned_, end);
-    buffers_.hits.clear();
-    patterns_.Scan(chunk, buffers_.scratch, &buffers_.hits);
-    std::vector<HitLine> lines;
-    for (const PatternSet::Hit& hit : buffers_.hits) {
-      const uint64_t at = scanned_ + hit.end - 1;
-      if (lines.empty() || at >= lines.back().end || at < lines.back().begin) {
-        const char* begin = static_cast<const char*>(memrchr(chunk.data(), '\n', hit.end - 1));
-        const size_t from = begin == nullptr ? 0 : static_cast<size_t>(begin - chunk.data()) + 1;
-        const char* stop = static_cast<const char*>(
-            memchr(chunk.data() + hit.end - 1, '\n', chunk.size() - (hit.end - 1)));
-        const size_t to = stop == nullptr ? chunk.size() : static_cast<size_t>(stop - chunk.data());
-        lines.push_back({scanned_ + from, scanned_ + to, {}});
-      }
-      std::vector<uint32_t>& ids = lines.back().patterns;
-      if (std::find(ids.begin(), ids.end(), hit.pattern) == ids.end()) ids.push_back(hit.pattern);
+    for (LineHit& line : FindLineHits(patterns_, buffers_.scratch, buffers_.hits, Bytes(scanned_, end))) {
+      line.begin += scanned_;
+      line.end += scanned_;
+      pending_.push_back(std::move(line));
     }
-    RescanDirtyLines(chunk, &lines);
-    for (HitLine& line : lines) pending_.push_back(std::move(line));
     scanned_ = end;
-  }
-
-  // Lines with escapes or redrawn with carriage returns count as what is left after cleaning.
-  void RescanDirtyLines(std::string_view chunk, std::vector<HitLine>* lines) {
-    std::vector<HitLine> rescanned;
-    constexpr std::string_view kMarks("\x1b\r\0", 3);
-    std::array<size_t, kMarks.size()> next{};
-    const auto find_mark = [&](char mark, size_t from) {
-      for (;;) {
-        from = chunk.find(mark, from);
-        if (from == std::string_view::npos) return chunk.size();
-        const bool line_end = mark == '\r' && (from + 1 == chunk.size() || chunk[from + 1] == '\n');
-        if (!line_end) return from;
-        ++from;
-      }
-    };
-    for (size_t i = 0; i < kMarks.size(); ++i) next[i] = find_mark(kMarks[i], 0);
-    for (;;) {
-      const size_t dirty = *std::min_element(next.begin(), next.end());
-      if (dirty == chunk.size()) break;
-      const size_t begin = chunk.rfind('\n', dirty) == std::string_view::npos ? 0 : chunk.rfind('\n', dirty) + 1;
-      const size_t newline = chunk.find('\n', dirty);
-      const size_t end = newline == std::string_view::npos ? chunk.size() : newline;
-      const std::string clean = CleanLine(chunk.substr(begin, end - begin));
-      buffers_.hits.clear();
-      if (!clean.empty()) patterns_.Scan(clean, buffers_.scratch, &buffers_.hits);
-      HitLine line{scanned_ + begin, scanned_ + end, {}};
-      for (const PatternSet::Hit& hit : buffers_.hits) {
-        if (std::find(line.patterns.begin(), line.patterns.end(), hit.pattern) == line.patterns.end()) {
-          line.patterns.push_back(hit.pattern);
-        }
-      }
-      rescanned.push_back(std::move(line));
-      for (size_t i = 0; i < kMarks.size(); ++i) {
-        if (next[i] < end) next[i] = find_mark(kMarks[i], end);
-      }
-    }
-    if (rescanned.empty()) return;
-    std::erase_if(*lines, [&](const HitLine& line) {
-      return std::any_of(rescanned.begin(), rescanned.end(),
-                         [&](const HitLine& dirty) { return dirty.begin == line.begin; });
-    });
-    for (HitLine& line : rescanned) {
-      if (!line.patterns.empty()) lines->push_back(std::move(line));
-    }
-    std::sort(lines->begin(), lines->end(),
-              [](const HitLine& a, const HitLine& b) { return a.begin < b.begin; });
   }
 
   // Works on the remembered lines that begin before `limit`.
@@ -236,14 +170,14 @@ class SourceScanner::Impl {
     while (done < pending_.size() && pending_[done].begin < limit) {
       EnsureHead();
       // A copy: the block's reading may not see the list move.
-      const HitLine line = pending_[done];
+      const LineHit line = pending_[done];
       if (!consumed_.contains(line.begin)) WorkOn(line);
       ++done;
     }
     pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(done));
   }
 
-  void WorkOn(const HitLine& hit) {
+  void WorkOn(const LineHit& hit) {
     // Another writer's line glued behind this one, or behind a progress bar, is a line of its own.
     const SourceLine whole(hit.begin, Bytes(hit.begin, hit.end), habits_);
     std::vector<size_t> cuts = GluedStarts(whole.text);
@@ -254,10 +188,16 @@ class SourceScanner::Impl {
       auto line = std::make_unique<SourceLine>(hit.begin, piece, habits_);
       std::vector<Match> matches = MatchLine(*line, hit.patterns);
       if (matches.empty()) continue;
-      if (Cancel(matches, *line)) continue;
+      if (Cancel(matches, *line)) {
+        NoteBenign(matches);
+        continue;
+      }
       const bool benign = std::any_of(matches.begin(), matches.end(),
                                       [&](const Match& m) { return RoleOf(m) == Role::kBenign; });
-      if (benign) continue;
+      if (benign) {
+        NoteBenign(matches);
+        continue;
+      }
       std::vector<Match> events;
       for (Match& match : matches) {
         if (RoleOf(match) == Role::kContext) {
@@ -267,6 +207,13 @@ class SourceScanner::Impl {
         }
       }
       if (!events.empty()) Block(std::move(line), hit, std::move(events), i + 1 == cuts.size());
+    }
+  }
+
+  void NoteBenign(const std::vector<Match>& matches) {
+    for (const Match& match : matches) {
+      std::vector<uint32_t>& seen = digest_.benign;
+      if (std::find(seen.begin(), seen.end(), match.signature) == seen.end()) seen.push_back(match.signature);
     }
   }
 
@@ -357,9 +304,9 @@ class SourceScanner::Impl {
   }
 
   // Patterns that hit the line at `offset`, from the remembered lines.
-  const HitLine* PendingAt(uint64_t offset) const {
+  const LineHit* PendingAt(uint64_t offset) const {
     const auto it = std::lower_bound(pending_.begin(), pending_.end(), offset,
-                                     [](const HitLine& line, uint64_t at) { return line.begin < at; });
+                                     [](const LineHit& line, uint64_t at) { return line.begin < at; });
     return it != pending_.end() && it->begin == offset ? &*it : nullptr;
   }
 
@@ -377,7 +324,7 @@ class SourceScanner::Impl {
     });
   }
 
-  void Block(std::unique_ptr<SourceLine> line, const HitLine& hit, std::vector<Match> matches, bool last_piece) {
+  void Block(std::unique_ptr<SourceLine> line, const LineHit& hit, std::vector<Match> matches, bool last_piece) {
     const bool is_traceback = IsTracebackStart(line->message());
     const uint64_t offset = hit.begin;
     LineReader reader = ReaderFrom(std::move(line), hit.end, last_piece);
@@ -389,7 +336,7 @@ class SourceScanner::Impl {
   }
 
   std::vector<Match> MatchesAt(const SourceLine& line) const {
-    const HitLine* hit = PendingAt(line.offset);
+    const LineHit* hit = PendingAt(line.offset);
     if (hit == nullptr) return {};
     std::vector<Match> matches = MatchLine(line, hit->patterns);
     std::erase_if(matches, [&](const Match& m) {
@@ -735,7 +682,7 @@ class SourceScanner::Impl {
   bool context_kept_ = false, root_context_kept_ = false;
   uint32_t traceback_ = UINT32_MAX;
   PrefixHabits habits_;
-  std::vector<HitLine> pending_;   // in order, not yet worked on
+  std::vector<LineHit> pending_;   // offsets in the source, in order, not yet worked on
   std::set<uint64_t> consumed_;    // lines that already belong to a block
   std::set<std::string> facts_seen_;
   std::map<WriterKey, Writer> writers_;

@@ -12,8 +12,10 @@ namespace firstfault {
 namespace {
 
 // Signatures that say "I waited until my time was up" or "I was stuck in a collective".
-constexpr std::string_view kWaiters[] = {"pg.watchdog_timeout", "pg.wait_timeout", "pg.progress",
-                                         "gloo.op_timeout",     "pg.heartbeat_lost"};
+constexpr std::string_view kWaiters[] = {
+    "pg.watchdog_timeout", "pg.wait_timeout", "pg.progress",    "pg.heartbeat_lost", "pg.unique_id",
+    "gloo.op_timeout",     "store.wait",      "store.barrier",  "store.clients",     "pgw.barrier_timeout",
+};
 
 bool IsWaiter(std::string_view id) {
   return std::find(std::begin(kWaiters), std::end(kWaiters), id) != std::end(kWaiters);
@@ -25,6 +27,8 @@ std::string KeyOf(const PlacedEvent& event) {
   if (!event.place.host.empty()) return Cat("host ", event.place.host);
   return Cat("file ", event.source->info.path);
 }
+
+std::string_view Family(std::string_view id) { return id.substr(0, id.find('.')); }
 
 // Same source and printed before: the only order that needs no clock.
 bool PrintedBefore(const PlacedEvent& a, const PlacedEvent& b) {
@@ -44,6 +48,7 @@ class Finder {
 
   std::vector<Suspect> Find() {
     CollectOwnLines();
+    FoldWrappers();
     JoinKernelToRank();
     FoldAlike();
     CollectSilent();
@@ -120,6 +125,28 @@ class Finder {
       suspect.place.rank = silent[0];
       suspect.ranks = silent;
       suspect.place.known_by.push_back("rank: the only rank without a time-out");
+    }
+  }
+
+  // A line that only introduces another one of its family at the same place (the OOM killer's constraint
+  // line before its kill line) is part of that fault, not a rival.
+  void FoldWrappers() {
+    for (size_t i = 0; i < suspects_.size();) {
+      const Suspect& outer = suspects_[i];
+      const auto inner = std::find_if(suspects_.begin(), suspects_.end(), [&](const Suspect& other) {
+        return &other != &outer && !other.root->signature->row.wrapper() && Family(other.signature) == Family(outer.signature) &&
+               KeyOf(*other.root) == KeyOf(*outer.root);
+      });
+      if (!outer.root->signature->row.wrapper() || inner == suspects_.end()) {
+        ++i;
+        continue;
+      }
+      inner->own.insert(inner->own.end(), outer.own.begin(), outer.own.end());
+      std::sort(inner->own.begin(), inner->own.end(), [](const PlacedEvent* a, const PlacedEvent* b) {
+        if (a->source != b->source) return a->source->info.path < b->source->info.path;
+        return a->event->at.byte_offset < b->event->at.byte_offset;
+      });
+      suspects_.erase(suspects_.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
 
@@ -212,7 +239,7 @@ class Finder {
   void AccusedRanks() {
     std::map<int32_t, std::vector<const PlacedEvent*>> accusers;
     for (const PlacedEvent& event : incident_.events) {
-      if (!event.signature->row.accuses_peer()) continue;
+      if (!event.accuses) continue;
       for (int32_t rank : event.accused_ranks) {
         if (event.place.rank != rank) accusers[rank].push_back(&event);
       }
@@ -231,12 +258,25 @@ class Finder {
       const int count = std::min<int>(static_cast<int>(places.size()), weights::kAccusersMax);
       suspect->Add("accused_rank", weights::kAccusedRank * count,
                    Cat(places.size(), " other place(s) name rank ", rank, ", first: ", Quote(events.front()->event->text)));
+      if (const PlacedEvent* compile = PrecursorOf(rank, "jax.slow_")) {
+        suspect->signature = "derived.slow_compile";
+        suspect->fault_class = FaultClass::kConfiguration;
+        suspect->Add("busy_elsewhere", weights::kBusyElsewhere,
+                     Cat("rank ", rank, " was alive and compiling: ", Quote(compile->event->text)));
+      }
       const std::vector<int32_t> waiters = WaitersSeen();
       if (std::binary_search(waiters.begin(), waiters.end(), rank)) {
         suspect->Add("accused_but_waiting", weights::kAccusedButWaiting,
                      Cat("rank ", rank, " reports a time-out itself, so it was waiting too"));
       }
     }
+  }
+
+  const PlacedEvent* PrecursorOf(int32_t rank, std::string_view family) const {
+    for (const PlacedEvent& event : incident_.events) {
+      if (event.signature->role == Role::kPrecursor && event.place.rank == rank && event.id().starts_with(family)) return &event;
+    }
+    return nullptr;
   }
 
   void AccusedHosts() {
@@ -258,21 +298,63 @@ class Finder {
   void OneSilentRank() {
     const std::vector<int32_t> silent = SilentRanks("");
     const size_t waiters = WaitersSeen().size();
-    if (silent.empty() || silent.size() > 2 || waiters < 2 * silent.size()) return;
-    const double weight = silent.size() == 1 ? weights::kOnlyOneSilent : weights::kFewSilent;
+    if (silent.empty() || silent.size() > 2) return;
+    // One waiter against one silent rank says little by itself; a phase seen at work beside it says more.
+    const bool many = waiters >= 2 * silent.size();
+    const double weight = many && silent.size() == 1 ? weights::kOnlyOneSilent : weights::kFewSilent;
     for (int32_t rank : silent) {
       Suspect* suspect = ForRank(rank);
-      if (suspect == nullptr) suspect = AddSilent(rank);
+      if (suspect == nullptr) {
+        if (!many && BarBesideWait(rank).second == nullptr) continue;
+        suspect = AddSilent(rank);
+        suspect->signature = "derived.silent";
+      }
       suspect->Add("only_one_silent", weight,
-                   Cat(waiters, " ranks timed out in a collective; rank ", rank, " did not report one"));
+                   Cat(waiters, " rank(s) timed out waiting; rank ", rank, " did not report it"));
+      if (suspect->root == nullptr && silent.size() == 1) BusyPhase(suspect);
     }
+  }
+
+  // A progress bar that a silent rank may have drawn when the others gave up, and the log it is in.
+  std::pair<const SourceDigest*, const Progress*> BarBesideWait(int32_t rank) const {
+    // Lines around the first time-out in which a bar still counts as drawn at that time.
+    constexpr int64_t kNear = 8;
+    for (const PlacedEvent& event : incident_.events) {
+      if (!IsWaiter(event.id())) continue;
+      const Progress* last = nullptr;
+      for (const Progress& progress : event.source->progress) {
+        if (!progress.bar || (progress.rank && progress.rank != rank)) continue;
+        if (progress.at.line > event.event->at.line) break;
+        last = &progress;
+      }
+      if (last == nullptr) continue;
+      // A traceback stands between the bar and the line that names the wait.
+      const int64_t gap = int64_t{event.event->at.line} - last->at.line;
+      if (gap <= kNear + static_cast<int64_t>(event.event->block.size())) return {event.source, last};
+    }
+    return {nullptr, nullptr};
+  }
+
+  void BusyPhase(Suspect* suspect) const {
+    const auto [source, bar] = BarBesideWait(*suspect->place.rank);
+    if (bar == nullptr) return;
+    suspect->words = bar->text;
+    suspect->words_at = bar->at;
+    suspect->words_source = source;
+    suspect->signature = "derived.busy_phase";
+    suspect->fault_class = FaultClass::kConfiguration;
+    suspect->Add("busy_elsewhere", weights::kBusyElsewhere,
+                 Cat("somebody was still working while the others waited: ", Quote(bar->text)));
   }
 
   // Per group and failing number: who enqueued less, or something else.
   void BehindInGroup() {
+    // A metric is a handful of numbers; a gradient bucket is thousands to millions.
+    constexpr int64_t kScalarElements = 8, kGradientElements = 1024;
     struct View {
       std::set<int32_t> ranks;
       const PlacedEvent* first = nullptr;
+      int64_t elements = INT64_MAX;
     };
     std::map<std::string, std::map<int64_t, View>> enqueued;       // group -> last enqueued -> who
     std::map<std::string, std::map<std::string, View>> operations; // group and number -> operation -> who
@@ -287,8 +369,10 @@ class Finder {
       }
       const std::string_view seq = FieldOf(fields, "seq");
       if (IsWaiter(event.id()) && !seq.empty() && !FieldOf(fields, "op").empty()) {
+        const auto elements = ParseNumber<int64_t>(FieldOf(fields, "numel_in"));
         View& view = operations[Cat(group, "\n", seq)][Cat(FieldOf(fields, "op"), " of ", FieldOf(fields, "numel_in"), " elements")];
         view.ranks.insert(*event.place.rank);
+        view.elements = elements.value_or(INT64_MAX);
         if (view.first == nullptr) view.first = &event;
       }
     }
@@ -303,6 +387,7 @@ class Finder {
         if (suspect == nullptr) {
           suspect = AddSilent(rank);
           SetRoot(suspect, behind.first);
+          suspect->signature = "derived.behind";
         }
         suspect->Add("behind_in_group", weights::kBehindInGroup / static_cast<double>(behind.ranks.size()),
                      Cat("rank ", rank, " had enqueued only ", lowest, " collectives, the others up to ", numbers.rbegin()->first));
@@ -312,7 +397,11 @@ class Finder {
       if (views.size() < 2) continue;
       // The minority is the one on another path; two against one another stay both suspects.
       size_t fewest = SIZE_MAX;
-      for (const auto& [operation, view] : views) fewest = std::min(fewest, view.ranks.size());
+      int64_t most_elements = 0;
+      for (const auto& [operation, view] : views) {
+        fewest = std::min(fewest, view.ranks.size());
+        most_elements = std::max(most_elements, view.elements);
+      }
       for (const auto& [operation, view] : views) {
         if (view.ranks.size() != fewest) continue;
         for (int32_t rank : view.ranks) {
@@ -320,13 +409,23 @@ class Finder {
           if (suspect == nullptr) {
             suspect = AddSilent(rank);
             SetRoot(suspect, view.first);
-            suspect->fault_class = FaultClass::kSoftware;
+            suspect->signature = "derived.other_operation";
+            suspect->fault_class = FaultClass::kData;
           }
+          if (HasTerm(*suspect, "other_operation")) continue;
           suspect->Add("other_operation", weights::kOtherOperation / static_cast<double>(view.ranks.size()),
                        Cat("rank ", rank, " waited in ", operation, " where others had another operation or size"));
+          if (view.elements <= kScalarElements && most_elements >= kGradientElements) {
+            suspect->Add("scalar_among_gradients", weights::kScalarAmongGradients,
+                         "it reduces a single number, as metrics and validation do, while others reduce gradients");
+          }
         }
       }
     }
+  }
+
+  static bool HasTerm(const Suspect& suspect, std::string_view name) {
+    return std::any_of(suspect.terms.begin(), suspect.terms.end(), [&](const Term& term) { return term.name == name; });
   }
 
   static void SetRoot(Suspect* suspect, const PlacedEvent* event) {
@@ -347,6 +446,7 @@ class Finder {
         if (suspect != nullptr && suspect->root != nullptr) continue;  // weighed there
         if (suspect == nullptr) suspect = AddSilent(*report.rank);
         SetRoot(suspect, &event);
+        suspect->signature = "derived.killed";
         suspect->fault_class = meaning == nullptr ? FaultClass::kUndetermined
                                                   : FaultClassFromWord(meaning->class_()).value_or(FaultClass::kUndetermined);
         suspect->Add("killed_silently", weights::kKilledSilently,
@@ -358,9 +458,7 @@ class Finder {
 
   // --- terms that every suspect gets alike
   void Weigh(Suspect* suspect) {
-    if (suspect->root == nullptr) {
-      suspect->fault_class = FaultClass::kUndetermined;
-    } else if (!suspect->root->signature->row.accuses_peer() && suspect->root->event->reports.empty() &&
+    if (suspect->root != nullptr && !suspect->root->signature->row.accuses_peer() && suspect->root->event->reports.empty() &&
                !IsWaiter(suspect->root->id())) {
       WeighOwnLine(suspect);
     }
@@ -390,8 +488,8 @@ class Finder {
     if (kernel && root.signature->role == Role::kInitiating) {
       suspect->Add("hardware_kernel", weights::kHardwareKernel, "the kernel itself reports it");
     }
-    if (root.id() == "py.traceback") {
-      suspect->Add("generic_exception", weights::kGenericException, "the exception is of a kind that the catalogue does not know");
+    if (root.signature->row.producer() == "python" && root.signature->row.wrapper()) {
+      suspect->Add("generic_exception", weights::kGenericException, "an exception of a general kind: its text names no known fault");
     }
     for (const Suspect& other : suspects_) {
       if (&other == suspect || other.root == nullptr || other.place.rank != suspect->place.rank || other.place.host != suspect->place.host) continue;

@@ -42,6 +42,7 @@ inline constexpr double kOnlyOneSilent = 2.6;   // all others of the group timed
 inline constexpr double kFewSilent = 1.2;
 inline constexpr double kBehindInGroup = 2.4;   // enqueued less than the others
 inline constexpr double kOtherOperation = 2.4;  // same number, another operation or size
+inline constexpr double kScalarAmongGradients = 2.0;  // it reduces one number (a metric) where others reduce gradients
 inline constexpr double kKilledSilently = 1.8;  // ended by a signal that leaves no text
 inline constexpr double kBusyElsewhere = 0.9;   // alive in a long phase of its own while others waited
 

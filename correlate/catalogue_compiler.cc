@@ -4,11 +4,6 @@
 //
 // Usage: catalogue_compiler --check FILE...            check rows and their examples
 //        catalogue_compiler CATALOGUE_OUT DATABASE_OUT FILE...
-#include <fcntl.h>
-#include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/io/zero_copy_stream_impl.h>
-#include <google/protobuf/text_format.h>
-
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -16,21 +11,11 @@
 #include <vector>
 
 #include "correlate/catalogue.h"
+#include "correlate/catalogue_text.h"
 #include "correlate/pattern_set.h"
 
 namespace firstfault {
 namespace {
-
-class PrintErrors : public google::protobuf::io::ErrorCollector {
- public:
-  explicit PrintErrors(std::string path) : path_(std::move(path)) {}
-  void AddError(int line, int column, const std::string& message) override {
-    std::fprintf(stderr, "%s:%d:%d: %s\n", path_.c_str(), line + 1, column + 1, message.c_str());
-  }
-
- private:
-  std::string path_;
-};
 
 bool ParseFile(const std::string& path, v1::Catalogue* out) {
   std::ifstream in(path, std::ios::binary);
@@ -39,10 +24,13 @@ bool ParseFile(const std::string& path, v1::Catalogue* out) {
     return false;
   }
   const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  google::protobuf::TextFormat::Parser parser;
-  PrintErrors errors(path);
-  parser.RecordErrorsTo(&errors);
-  return parser.ParseFromString(text, out);
+  auto parsed = ParseCatalogueText(path, text);
+  if (!parsed.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(parsed.status().message()).c_str());
+    return false;
+  }
+  *out = std::move(*parsed);
+  return true;
 }
 
 // Every positive example must match some pattern of its row. (Negative and prose examples need the line

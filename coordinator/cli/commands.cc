@@ -1,0 +1,65 @@
+#include "coordinator/cli/commands.h"
+
+#include <algorithm>
+
+#include "coordinator/cli/arguments.h"
+#include "coordinator/cli/exit_codes.h"
+#include "coordinator/cli/nearest.h"
+#include "coordinator/cli/output.h"
+#include "correlate/text.h"
+#include "correlate/version.h"
+
+namespace firstfault {
+namespace {
+
+int Version(const std::vector<std::string>& arguments) {
+  CLI::App app("Print the version.", "firstfault version");
+  if (const auto code = ParseArguments(&app, arguments)) return *code;
+  return Print(Cat("firstfault ", kVersion, '\n'), kExitOk);
+}
+
+constexpr Command kCommands[] = {
+    {"diagnose", "read logs of a failed job and name what failed first", Diagnose},
+    {"signatures", "list, search and explain the known failures", Signatures},
+    {"version", "print the version", Version},
+};
+
+std::string Help() {
+  size_t width = 0;
+  for (const Command& command : kCommands) width = std::max(width, command.name.size());
+  std::string out = "firstfault names which rank of a multi-host job failed first, and why.\n\nCommands\n";
+  for (const Command& command : kCommands) {
+    out += Cat("  ", command.name, std::string(width - command.name.size() + 2, ' '), command.help, '\n');
+  }
+  return out + "\nfirstfault COMMAND --help says more.\n";
+}
+
+// What people type before they know the commands.
+struct Alias {
+  std::string_view typed, command;
+};
+constexpr Alias kAliases[] = {{"--version", "version"}, {"-V", "version"}};
+
+}  // namespace
+
+std::span<const Command> Commands() { return kCommands; }
+
+int RunCommandLine(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) return Complain(Cat("no command\n", Help()), kExitUsage);
+  std::string_view name = arguments.front();
+  for (const std::string_view help : {"--help", "-h", "help"}) {
+    if (name == help) return Print(Help(), kExitOk);
+  }
+  for (const Alias& alias : kAliases) {
+    if (name == alias.typed) name = alias.command;
+  }
+  std::vector<std::string> names;
+  for (const Command& command : kCommands) {
+    if (command.name == name) return command.run({arguments.begin() + 1, arguments.end()});
+    names.emplace_back(command.name);
+  }
+  return Complain(Cat("unknown command '", name, "'", DidYouMean(name, names, 1), "\nSee firstfault --help."),
+                  kExitUsage);
+}
+
+}  // namespace firstfault

@@ -1,0 +1,136 @@
+// firstfault diagnose: logs in, a report out.
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include "coordinator/cli/arguments.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/cli/exit_codes.h"
+#include "coordinator/cli/output.h"
+#include "coordinator/cli/progress_lines.h"
+#include "coordinator/cli/time_argument.h"
+#include "coordinator/load.h"
+#include "coordinator/render.h"
+#include "coordinator/signature_folder.h"
+#include "correlate/correlate.h"
+#include "correlate/text.h"
+
+namespace firstfault {
+namespace {
+
+int64_t ReadClock(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+struct Flags {
+  bool json = false, markdown = false, one_line = false, explain = false, full = false;
+  std::optional<std::string> job;
+  std::optional<int32_t> attempt;
+  std::string since, until, map, signatures;
+  std::vector<std::string> timezones, paths;
+};
+
+void Declare(CLI::App* app, Flags* flags) {
+  auto* json = app->add_flag("--json", flags->json, "Print the report as JSON");
+  auto* markdown = app->add_flag("--markdown", flags->markdown, "Print the report to paste into a ticket");
+  auto* one_line = app->add_flag("--one-line", flags->one_line, "Print the verdict only");
+  json->excludes(markdown)->excludes(one_line);
+  markdown->excludes(one_line);
+  app->add_flag("--explain", flags->explain, "Also list the timeline and every hypothesis with its evidence");
+  app->add_flag("--full", flags->full, "Do not cut long lines nor fold long blocks");
+  app->add_option("--job", flags->job, "Only sources of this job")->type_name("ID");
+  app->add_option("--attempt", flags->attempt, "This attempt instead of the last one")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--since", flags->since,
+                  "Leave out what is earlier: RFC 3339, or YYYY-MM-DD HH:MM[:SS] in UTC")
+      ->type_name("T");
+  app->add_option("--until", flags->until, "Leave out what is later")->type_name("T");
+  app->add_option("--timezone", flags->timezones,
+                  "Zone of a host's stamps: n01=Europe/Berlin, *=UTC (repeatable)")
+      ->type_name("HOST=ZONE")
+      ->allow_extra_args(false);
+  app->add_option("--map", flags->map, "File of 'GLOB key=value...' lines: which file is whose")
+      ->type_name("FILE");
+  app->add_option("--signatures", flags->signatures,
+                  "Folder of *.txtpb files instead of the built-in catalogue")
+      ->type_name("DIR");
+  app->add_option("PATH", flags->paths, "Files, folders, archives, or - for standard input")->required();
+}
+
+// Fills the options of the engine; a message says which flag is wrong.
+std::optional<std::string> SetTimes(const Flags& flags, CorrelateOptions* out) {
+  const std::tuple<const char*, const std::string*, std::optional<int64_t>*> kTimes[] = {
+      {"--since", &flags.since, &out->since_ns}, {"--until", &flags.until, &out->until_ns}};
+  for (const auto& [name, text, time] : kTimes) {
+    if (text->empty()) continue;
+    *time = ParseTimeArgument(*text);
+    if (!*time) {
+      return Cat(name, ": '", *text,
+                 "' is no time; write 2026-01-02T03:04:05Z or '2026-01-02 03:04:05' (UTC)");
+    }
+  }
+  if (out->since_ns && out->until_ns && *out->since_ns > *out->until_ns)
+    return "--since is later than --until";
+  return std::nullopt;
+}
+
+std::string Render(const v1::Report& report, const Flags& flags) {
+  if (flags.json) return RenderJson(report);
+  if (flags.one_line) return RenderOneLine(report);
+  RenderOptions options;
+  options.full = flags.full;
+  options.explain = flags.explain;
+  if (flags.markdown) return RenderMarkdown(report, options);
+  options.columns = OutputColumns();
+  options.colour = OutputHasColour();
+  return RenderText(report, options);
+}
+
+absl::StatusOr<LoadedSources> LoadWithProgress(const Engine& engine, const Flags& flags) {
+  ProgressLines progress(isatty(STDERR_FILENO) != 0, ReadClock(CLOCK_MONOTONIC));
+  const auto say = [](const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); };
+  LoadOptions load;
+  load.map_file = flags.map;
+  load.zones = flags.timezones;
+  load.now_ns = ReadClock(CLOCK_REALTIME);
+  load.progress = [&](int64_t sources, uint64_t bytes) {
+    say(progress.Update(ReadClock(CLOCK_MONOTONIC), sources, bytes));
+  };
+  auto loaded = LoadSources(engine, flags.paths, load);
+  say(progress.Done());
+  return loaded;
+}
+
+}  // namespace
+
+int Diagnose(const std::vector<std::string>& arguments) {
+  Flags flags;
+  CLI::App app("Read the logs of a failed job and name what failed first.", "firstfault diagnose");
+  Declare(&app, &flags);
+  if (const auto code = ParseArguments(&app, arguments)) return *code;
+  CorrelateOptions options;
+  options.job = flags.job;
+  options.attempt = flags.attempt;
+  if (const auto wrong = SetTimes(flags, &options)) return Complain(*wrong, kExitUsage);
+
+  std::optional<Engine> own;
+  if (!flags.signatures.empty()) {
+    auto loaded = LoadEngine(flags.signatures);
+    if (!loaded.ok()) return Complain(loaded.status());
+    own = *std::move(loaded);
+  }
+  const Engine& engine = own ? *own : BuiltInEngine();
+  auto loaded = LoadWithProgress(engine, flags);
+  if (!loaded.ok()) return Complain(loaded.status());
+  options.input_problems = std::move(loaded->problems);
+  const v1::Report report = Correlate(engine, loaded->digests, options);
+  return Print(Render(report, flags), ExitCodeOf(report));
+}
+
+}  // namespace firstfault

@@ -1,0 +1,86 @@
+#include "coordinator/load.h"
+
+#include <optional>
+#include <utility>
+
+#include "coordinator/host_names.h"
+#include "coordinator/map_file.h"
+#include "coordinator/source_reader.h"
+#include "correlate/text.h"
+
+namespace firstfault {
+namespace {
+
+class ScanningVisitor : public SourceVisitor {
+ public:
+  ScanningVisitor(const Engine& engine, const LoadOptions& options, std::vector<SourceDigest>* digests)
+      : engine_(engine), options_(options), buffers_(*engine.patterns), digests_(digests) {}
+
+  void Begin(const SourceInfo& info) override { scanner_.emplace(engine_, buffers_, info); }
+  void Bytes(std::string_view text) override {
+    scanner_->Feed(text);
+    bytes_ += text.size();
+    if (options_.progress) options_.progress(static_cast<int64_t>(digests_->size()), bytes_);
+  }
+  void Hole(uint64_t bytes) override { scanner_->Skip(bytes); }
+  void End() override {
+    digests_->push_back(scanner_->Finish());
+    scanner_.reset();
+  }
+
+ private:
+  const Engine& engine_;
+  const LoadOptions& options_;
+  ScanBuffers buffers_;
+  std::optional<SourceScanner> scanner_;
+  std::vector<SourceDigest>* digests_;
+  uint64_t bytes_ = 0;
+};
+
+void AddProblems(const ReadSummary& summary, std::vector<std::string>* out) {
+  *out = summary.problems;
+  const int64_t binary = summary.binary - summary.flight_recorder;
+  if (binary == 1) out->push_back("1 file is not text and was not read.");
+  if (binary > 1) out->push_back(Cat(binary, " files are not text and were not read."));
+  if (summary.flight_recorder > 0) {
+    out->push_back(Cat(summary.flight_recorder, " Flight Recorder dumps were found and not read."));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<LoadedSources> LoadSources(const Engine& engine, const std::vector<std::string>& paths,
+                                          const LoadOptions& options) {
+  std::optional<SourceMap> map;
+  if (!options.map_file.empty()) {
+    auto loaded = SourceMap::Load(options.map_file);
+    if (!loaded.ok()) return loaded.status();
+    map = std::move(*loaded);
+  }
+  std::vector<ZoneRule> zones;
+  for (const std::string& flag : options.zones) {
+    auto zone = ParseZoneRule(flag);
+    if (!zone.ok()) return zone.status();
+    zones.push_back(std::move(*zone));
+  }
+  LoadedSources out;
+  ScanningVisitor visitor(engine, options, &out.digests);
+  ReadOptions read;
+  read.map = map ? &*map : nullptr;
+  const auto summary = ReadSources(paths, read, &visitor);
+  if (!summary.ok()) return summary.status();
+  AddProblems(*summary, &out.problems);
+
+  std::vector<SourceInfo*> infos;
+  for (SourceDigest& digest : out.digests) infos.push_back(&digest.info);
+  NameHostsBySiblings(infos);
+  for (SourceInfo* info : infos) ApplyZones(zones, options.now_ns, info);
+  if (map) {
+    for (const std::string& line : map->UnusedLines({infos.begin(), infos.end()})) {
+      out.problems.push_back(Cat(line, " fits none of the sources: check its name pattern."));
+    }
+  }
+  return out;
+}
+
+}  // namespace firstfault

@@ -1,4 +1,7 @@
 // The section that says what a report does not rest on. One function a kind of gap, in a table.
+#include <algorithm>
+#include <iterator>
+#include <set>
 #include <string_view>
 
 #include "coordinator/fold.h"
@@ -12,26 +15,36 @@ namespace {
 constexpr size_t kNamesShown = 3;
 using Items = std::vector<std::string>;
 
-void MissingHosts(const v1::Completeness& seen, Items* out) {
-  if (seen.hosts_missing().empty()) return;
-  out->push_back(Cat("No log of ", seen.hosts_missing_size() == 1 ? "host " : "hosts ",
-                     FoldHosts({seen.hosts_missing().begin(), seen.hosts_missing().end()}), "."));
+void MissingHosts(const v1::Report& report, Items* out) {
+  const auto& missing = report.completeness().hosts_missing();
+  if (missing.empty()) return;
+  out->push_back(Cat("No log of ", missing.size() == 1 ? "host " : "hosts ",
+                     FoldHosts({missing.begin(), missing.end()}), "."));
 }
 
-void MissingRanks(const v1::Completeness& seen, Items* out) {
+void MissingRanks(const v1::Report& report, Items* out) {
+  const v1::Completeness& seen = report.completeness();
   if (!seen.has_world_size() || seen.ranks_seen() >= seen.world_size()) return;
   out->push_back(
       Cat("Only ", seen.ranks_seen(), " of ", Counted(seen.world_size(), "rank"), " left a line."));
 }
 
-// Merged and launcher logs speak for many ranks; a log of one writer should say whose it is.
-void NamelessSources(const v1::Completeness& seen, Items* out) {
+// Merged and launcher logs speak for many ranks, and so does a log whose lines name ranks; any other should
+// say whose it is. The only log of a job is everybody's.
+void NamelessSources(const v1::Report& report, Items* out) {
   constexpr std::string_view kOneWriter[] = {"rank_log", "kernel_log", "unknown"};
+  const auto& sources = report.completeness().sources();
+  if (sources.size() == 1) return;
+  std::set<std::string_view> with_ranks;
+  for (const v1::RankView& rank : report.ranks()) {
+    if (rank.has_rank()) with_ranks.insert(rank.event().source());
+  }
   Items names;
-  for (const v1::SourceView& source : seen.sources()) {
-    bool one_writer = false;
-    for (const std::string_view kind : kOneWriter) one_writer |= source.kind() == kind;
-    if (one_writer && !source.has_host() && !source.has_rank()) names.push_back(source.path());
+  for (const v1::SourceView& source : sources) {
+    const bool one_writer =
+        std::find(std::begin(kOneWriter), std::end(kOneWriter), source.kind()) != std::end(kOneWriter);
+    const bool named = source.has_host() || source.has_rank() || with_ranks.contains(source.path());
+    if (one_writer && !named) names.push_back(source.path());
   }
   if (names.empty()) return;
   out->push_back(Cat(Counted(static_cast<int64_t>(names.size()), "file"),
@@ -39,32 +52,33 @@ void NamelessSources(const v1::Completeness& seen, Items* out) {
                      " neither host nor rank: ", FoldNames(names, kNamesShown), ". --map FILE can say it."));
 }
 
-void CutLines(const v1::Completeness& seen, Items* out) {
+void CutLines(const v1::Report& report, Items* out) {
   int64_t cut = 0;
-  for (const v1::SourceView& source : seen.sources()) cut += source.lines_cut();
+  for (const v1::SourceView& source : report.completeness().sources()) cut += source.lines_cut();
   if (cut > 0) out->push_back(Cat(Counted(cut, "line"), " longer than the limit: read up to it."));
 }
 
-void UnalignedClocks(const v1::Completeness& seen, Items* out) {
-  for (const v1::HostClock& clock : seen.clocks()) {
+void UnalignedClocks(const v1::Report& report, Items* out) {
+  for (const v1::HostClock& clock : report.completeness().clocks()) {
     if (clock.aligned()) continue;
     out->push_back(Cat(clock.host(), "'s clock cannot be compared with the others",
                        clock.method().empty() ? "" : ": ", clock.method(), "."));
   }
 }
 
-void InputProblems(const v1::Completeness& seen, Items* out) {
-  out->insert(out->end(), seen.input_problems().begin(), seen.input_problems().end());
+void InputProblems(const v1::Report& report, Items* out) {
+  const auto& problems = report.completeness().input_problems();
+  out->insert(out->end(), problems.begin(), problems.end());
 }
 
-constexpr void (*kGaps[])(const v1::Completeness&, Items*) = {MissingHosts, MissingRanks,    NamelessSources,
-                                                              CutLines,     UnalignedClocks, InputProblems};
+constexpr void (*kGaps[])(const v1::Report&, Items*) = {MissingHosts, MissingRanks,    NamelessSources,
+                                                        CutLines,     UnalignedClocks, InputProblems};
 
 }  // namespace
 
 std::vector<std::string> NotSeen(const v1::Report& report) {
   Items out;
-  for (const auto gap : kGaps) gap(report.completeness(), &out);
+  for (const auto gap : kGaps) gap(report, &out);
   return out;
 }
 

@@ -46,7 +46,7 @@ void Declare(CLI::App* app, Flags* flags) {
   app->add_option("--job", flags->job, "Only sources of this job")->type_name("ID");
   app->add_option("--attempt", flags->attempt, "This attempt instead of the last one")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, INT32_MAX));
   app->add_option("--since", flags->since,
                   "Leave out what is earlier: RFC 3339, or YYYY-MM-DD HH:MM[:SS] in UTC")
       ->type_name("T");

@@ -129,6 +129,15 @@ TEST(Render, JsonSpellsOutDefaultsAndLeavesOutWhatIsNotKnown) {
   EXPECT_EQ(RenderJson(again), json);
 }
 
+// The engine replaces such bytes; one that it forgot must not take the whole report away.
+TEST(Render, JsonOfBadBytesIsStillJson) {
+  v1::Report report = Load("named");
+  report.mutable_root()->set_text("bad \xff byte");
+  v1::Report again;
+  EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(RenderJson(report), &again).ok());
+  EXPECT_EQ(again.initiator().rank(), 3);
+}
+
 TEST(Render, ZeroIsAValue) {
   v1::Report report = Load("named");
   report.mutable_initiator()->set_rank(0);

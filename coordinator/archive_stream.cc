@@ -81,8 +81,9 @@ void ArchiveStream::Fail(int result) {
 }
 
 std::optional<ArchiveStream::Member> ArchiveStream::NextMember() {
+  if (in_member_) failure_.reset();  // it was the member's
+  in_member_ = false;
   if (broken_) return std::nullopt;
-  failure_.reset();
   position_ = 0;
   int result;
   do {
@@ -93,6 +94,7 @@ std::optional<ArchiveStream::Member> ArchiveStream::NextMember() {
     Fail(result);
     return std::nullopt;
   }
+  in_member_ = true;
   Member member;
   if (archive_format(archive_) != ARCHIVE_FORMAT_RAW) {
     // In the C locale only one of the two forms of a name exists.

@@ -50,6 +50,7 @@ class ArchiveStream : public ByteStream {
 
   archive* archive_;
   archive_entry* entry_ = nullptr;
+  bool in_member_ = false;
   bool broken_ = false;    // nothing can follow
   uint64_t position_ = 0;  // in the member
   ByteStream* packed_ = nullptr;

@@ -130,7 +130,7 @@ void Apply(const SourceNameRow& row, Groups groups, const char* by, std::string_
   }
   if (const auto pod = groups.find("pod"); pod != groups.end()) {
     static const RE2& ordinal = *new RE2(PodOrdinalPattern());
-    groups["host"] = pod->second;
+    if (!info->host) info->host = Known{std::string(pod->second), by};
     re2::StringPiece replica, index;
     if (RE2::FullMatch(pod->second, ordinal, &replica, &index)) {
       groups["node_rank"] = replica.empty() ? index : replica;

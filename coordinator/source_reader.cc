@@ -95,11 +95,10 @@ bool ZipHoldsCheckpoint(int fd, int64_t members_max) {
   return false;
 }
 
+// Names are told by the text, not by its wrapping.
 std::string DecodedHead(std::string_view head) {
   std::string text;
-  const std::unique_ptr<Decoder> decoder = DecoderFor(head);
-  if (!decoder) return std::string();
-  decoder->Feed(head, &text);
+  DecoderFor(head)->Feed(head, &text);
   return text;
 }
 
@@ -195,7 +194,7 @@ class Reader {
     if (archive->failure()) {
       problems_.Add(archive->failure()->trouble, item.path, archive->failure()->detail);
     } else if (members == 0) {  // nothing was compressed
-      Begin(item, {});
+      Begin(Named(item, {}));
       End(0);
     }
   }
@@ -214,10 +213,14 @@ class Reader {
     ReadItem(&limited, item);
   }
 
-  void Begin(const Item& item, std::string_view head) {
+  SourceInfo Named(const Item& item, std::string_view head) const {
     SourceInfo info = NameSource(item.path, head);
     info.modified_ns = item.modified_ns;
     if (options_.map != nullptr) options_.map->Apply(&info);
+    return info;
+  }
+
+  void Begin(const SourceInfo& info) {
     ++summary_.sources;
     visitor_->Begin(info);
   }
@@ -229,9 +232,11 @@ class Reader {
   }
 
   void ReadText(PeekedStream* stream, const Item& item) {
-    if (NameSource(item.path, {}).kind == SourceInfo::Kind::kFlightRecorder) return CountBinary(item);
     const std::unique_ptr<Decoder> decoder = DecoderFor(stream->head());
-    Begin(item, decoder ? DecodedHead(stream->head()) : stream->head());
+    const SourceInfo info = Named(item, decoder ? DecodedHead(stream->head()) : stream->head());
+    // Its JSON form quotes states and stacks, not what went wrong.
+    if (info.kind == SourceInfo::Kind::kFlightRecorder) return CountBinary(item);
+    Begin(info);
     uint64_t bytes = 0;
     const auto give_decoded = [&] {
       if (!decoded_.empty()) visitor_->Bytes(decoded_);

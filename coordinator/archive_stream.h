@@ -41,8 +41,9 @@ class ArchiveStream : public ByteStream {
   ArchiveStream(const ArchiveStream&) = delete;
   ArchiveStream& operator=(const ArchiveStream&) = delete;
 
-  std::optional<Member> NextMember();
-  std::optional<Block> Next() override;
+  // False: no more members, or a failure(). `member` is then unchanged.
+  bool NextMember(Member* member);
+  bool Next(Block* block) override;
 
  private:
   static ssize_t ReadPacked(archive*, void* self, const void** bytes);

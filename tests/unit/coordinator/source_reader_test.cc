@@ -288,6 +288,15 @@ TEST(SourceReader, HiddenNamesCodeAndBinaryFilesArePassedOver) {
   EXPECT_EQ(ReadAll(folder, {folder / "train.py"}).summary.sources, 1);  // named: read
 }
 
+TEST(SourceReader, AJournalFileComesWithTheCommandThatExportsIt) {
+  const TempFolder folder;
+  folder.Write("a.log", kLog);
+  folder.Write("system.journal", "LPKSHHRH" + std::string(64, '\1'));
+  const Result read = ReadAll(folder, {folder.path()});
+  EXPECT_EQ(read.summary.binary, 1);
+  EXPECT_NE(ProblemWith(read.summary, "journalctl --file"), "");
+}
+
 TEST(SourceReader, CheckpointsAreNotArchives) {
   const TempFolder folder;
   folder.Write("a.log", kLog);
@@ -370,7 +379,8 @@ TEST(SourceReader, HolesAreSkippedNotRead) {
   std::string text = read.kept.text.at("sparse.log");
   text.erase(std::remove(text.begin(), text.end(), '\0'), text.end());
   EXPECT_EQ(text.find(kLog), 0u);
-  EXPECT_NE(text.find("<hole 4294963200>end\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("<hole 42949"), std::string::npos) << text;
+  EXPECT_NE(text.find(">end\n"), std::string::npos) << text;
   EXPECT_LT(read.summary.bytes, 1u << 20);
 }
 

@@ -91,7 +91,7 @@ std::optional<std::string> JobName(std::string_view text) {
 
 std::optional<std::string> HostName(std::string_view text) {
   const bool has_letter = text.find_first_not_of("0123456789.-") != std::string_view::npos;
-  return has_letter && !IsLogWord(text) ? std::optional<std::string>(text) : std::nullopt;
+  return has_letter && text.size() > 1 && !IsLogWord(text) ? std::optional<std::string>(text) : std::nullopt;
 }
 
 std::optional<std::string> StreamName(std::string_view text) {

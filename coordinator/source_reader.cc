@@ -87,7 +87,7 @@ std::string MemberPath(const std::string& archive, std::string_view name) {
 }
 
 // Reads the table of contents only.
-bool ZipHoldsCheckpoint(int fd, int64_t members_max) {
+bool HoldsCheckpoint(int fd, int64_t members_max) {
   ArchiveStream zip(fd);
   ArchiveStream::Member member;
   for (int64_t i = 0; i < members_max && zip.NextMember(&member); ++i) {
@@ -159,8 +159,7 @@ class Reader {
       case ContentKind::kZip:
         // Checkpoints, wheels, jars and spreadsheets are zips too.
         if (!item.path.ends_with(".zip") && !(item.named && item.fd < 0)) return CountBinary(item);
-        if (item.fd >= 0 && ZipHoldsCheckpoint(item.fd, options_.limits.members_max))
-          return CountBinary(item);
+        if (item.fd >= 0 && HoldsCheckpoint(item.fd, options_.limits.members_max)) return CountBinary(item);
         return UnpackOuter(&stream, item);
       case ContentKind::kTar:
         return UnpackOuter(&stream, item);

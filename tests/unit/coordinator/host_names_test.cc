@@ -90,7 +90,7 @@ TEST(HostNames, WorkersFollowTheirMaster) {
 
 TEST(HostNames, LooksLikeAHost) {
   for (const char* word : {"n01", "spk-a", "a6k-n1", "lx-48", "node03", "hpc-c117", "gpu-n3.example.org",
-                           "ip-10-0-0-7", "slice1-w0", "dgx07"}) {
+                           "ip-10-0-0-7", "v100-3", "slice1-w0", "dgx07"}) {
     EXPECT_TRUE(LooksLikeHost(word)) << word;
   }
   for (const char* word :

@@ -68,6 +68,7 @@ TEST(SourceNames, NamesOfLaunchersSchedulersAndPeople) {
       {"messages-20260101.gz", "", Kind::kKernelLog},
       {"messages-n01.example.org-20260101.gz", "host=n01.example.org", Kind::kKernelLog},
       {"dmesg-after.txt", "", Kind::kKernelLog},
+      {"dmesg-T.txt", "", Kind::kKernelLog},
       {"kern.log", "", Kind::kKernelLog},
       {"n03/syslog.2.gz", "", Kind::kKernelLog},
       {"journal-n07.json", "host=n07", Kind::kKernelLog},

@@ -97,7 +97,7 @@ constexpr CaptureRow kCaptures[] = {
 };
 
 bool ValidId(std::string_view id) {
-  return !id.empty() && id.find('.') != std::string_view::npos &&
+  return !id.empty() &&
          std::all_of(id.begin(), id.end(), [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
          });
@@ -187,8 +187,8 @@ absl::StatusOr<std::shared_ptr<const Catalogue>> Catalogue::Build(const std::vec
     if (!fault_class) return RowError(id, Cat("unknown class '", row.class_(), "'"));
     if (!role) return RowError(id, Cat("unknown role '", row.role(), "'"));
     if (!severity) return RowError(id, Cat("unknown severity '", row.severity(), "'"));
-    if ((row.pattern_size() > 0) == row.has_refines()) {
-      return RowError(id, "needs either patterns or refines, not both");
+    if ((row.pattern_size() > 0) + row.has_refines() + row.derived() != 1) {
+      return RowError(id, "needs exactly one of patterns, refines and derived");
     }
     const uint32_t index = static_cast<uint32_t>(out->signatures_.size());
     out->by_id_[id] = index;

@@ -18,6 +18,10 @@
 
 namespace firstfault {
 
+// Raw text kept of one line; a longer one is cut. Enough for every fault text seen; allocator and
+// configuration dumps are longer and say nothing more.
+inline constexpr size_t kTextBytesMax = 16 << 10;
+
 // A reading of a named clock, as printed on a line.
 struct Stamp {
   enum class Clock : uint8_t {
@@ -94,6 +98,7 @@ struct Event {
   int64_t count = 1;                 // repetitions folded into this one
   Position last_at;                  // of the last repetition
   std::vector<ElasticReport> reports;
+  std::optional<Stamp> stamp_before;  // of the nearest stamped line before it, where it has none itself
 };
 
 // A training step or iteration seen on a line.
@@ -101,7 +106,9 @@ struct Progress {
   Position at;
   std::optional<int32_t> rank;
   int64_t step = 0;
+  bool bar = false;  // a progress bar of one phase, not a training step
   std::optional<Stamp> stamp;
+  std::string text;  // raw line, cut at kTextBytesMax
 };
 
 // A number that ranks print about themselves (memory in use).
@@ -155,6 +162,7 @@ struct SourceDigest {
   int64_t lines = 0, bytes = 0;
   int64_t lines_cut = 0;          // longer than kLineBytesMax: the rest of the line was skipped
   int64_t events_folded = 0;
+  std::vector<uint32_t> benign;   // signatures of harmless lines that were seen, each once
   bool binary = false;            // not text: counted, not read
 };
 

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "correlate/catalogue.h"
 #include "correlate/event.h"
@@ -29,12 +30,22 @@ struct Engine {
 // The engine compiled into this program.
 const Engine& BuiltInEngine();
 
+// Working memory of a scanner, kept by the caller so that thousands of small sources do not pay for it
+// anew. One at a time.
+struct ScanBuffers {
+  explicit ScanBuffers(const PatternSet& patterns) : scratch(patterns) {}
+  PatternSet::Scratch scratch;
+  std::string window;
+  std::vector<PatternSet::Hit> hits;
+};
+
 // A line longer than this is cut: configuration and allocator dumps reach 1 MiB, nothing useful is longer.
 inline constexpr size_t kLineBytesMax = 2 << 20;
 
 class SourceScanner {
  public:
-  SourceScanner(const Engine& engine, SourceInfo info);
+  // `engine` and `buffers` must outlive the scanner.
+  SourceScanner(const Engine& engine, ScanBuffers& buffers, SourceInfo info);
   ~SourceScanner();
   SourceScanner(const SourceScanner&) = delete;
   SourceScanner& operator=(const SourceScanner&) = delete;

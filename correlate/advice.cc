@@ -1,0 +1,140 @@
+#include "correlate/advice.h"
+
+#include <algorithm>
+#include <set>
+
+#include "correlate/text.h"
+
+namespace firstfault {
+namespace {
+
+// Fixes that only say "look elsewhere": right for effects, no advice for a cause.
+constexpr std::string_view kNotTheCause = "F19";
+
+// The logs show NAME=VALUE (or NAME = VALUE, NAME: VALUE) in a line that was kept.
+bool AlreadyOn(const Incident& incident, const std::string& setting) {
+  for (const SourceDigest* source : incident.sources) {
+    for (const auto* list : {&source->facts, &source->events}) {
+      for (const Event& event : *list) {
+        if (event.text.find(setting) != std::string::npos) return true;
+        for (const std::string& line : event.context) {
+          if (line.find(setting) != std::string::npos) return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
+struct RestartRow {
+  FaultClass fault_class;
+  const char* line;
+};
+constexpr RestartRow kRestart[] = {
+    {FaultClass::kCapacity, "Not unchanged: it will run out again. Restart from the last checkpoint after the change above."},
+    {FaultClass::kConfiguration, "Not unchanged: it will fail again. Restart after the change above; no node is at fault."},
+    {FaultClass::kTransport, "Yes, from the last checkpoint, without the named host or link until it is checked."},
+    {FaultClass::kHardware, "Yes, from the last checkpoint, without the named node."},
+    {FaultClass::kSoftware, "Not unchanged: a program error comes back. Restart after the fix; no node is at fault."},
+    {FaultClass::kData, "Only with the data or its handling changed; it stops at the same place otherwise."},
+    {FaultClass::kScheduler, "Yes, from the last checkpoint, as soon as the scheduler gives the nodes again."},
+    {FaultClass::kUndetermined, "Only with the evidence below being collected; the cause is not known yet."},
+};
+
+}  // namespace
+
+std::string FillPlaceholders(const std::string& text, const Fields& fields) {
+  std::string out;
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t open = text.find('<', at);
+    const size_t close = open == std::string::npos ? open : text.find('>', open);
+    if (close == std::string::npos) break;
+    const std::string name = text.substr(open + 1, close - open - 1);
+    const std::string_view value = FieldOf(fields, name);
+    out += text.substr(at, open - at);
+    out += value.empty() ? Cat("<", name, ">") : std::string(value);
+    at = close + 1;
+  }
+  return out + text.substr(at);
+}
+
+v1::Advice AdviseOn(const Incident& incident, const Suspect& culprit) {
+  v1::Advice advice;
+  const Signature* signature = incident.catalogue->Find(culprit.signature);
+  if (signature == nullptr) {
+    advice.set_summary("Find out what the named rank was doing when the others waited for it.");
+    if (const v1::Remedy* check = incident.catalogue->Check("C23")) advice.set_control_command(check->command());
+    return advice;
+  }
+  const Fields none;
+  const Fields& fields = culprit.root == nullptr ? none : culprit.root->event->fields;
+  const v1::Signature& row = signature->row;
+  advice.set_summary(FillPlaceholders(row.quick_answer(), fields));
+  for (const std::string& text : row.advice()) advice.add_changes(FillPlaceholders(text, fields));
+  for (const std::string& code : row.fix()) {
+    const v1::Remedy* fix = incident.catalogue->Fix(code);
+    if (fix == nullptr || code == kNotTheCause) continue;
+    const bool on = std::any_of(fix->setting().begin(), fix->setting().end(),
+                                [&](const std::string& setting) { return AlreadyOn(incident, setting); });
+    if (on) {
+      advice.add_changes(Cat(fix->title(), ": the setting that usually helps is already on in these logs; look at the other changes."));
+    } else {
+      advice.add_changes(Cat(fix->title(), ": ", fix->text()));
+    }
+  }
+  for (const std::string& code : row.check()) {
+    const v1::Remedy* check = incident.catalogue->Check(code);
+    if (check != nullptr && !check->command().empty()) {
+      advice.set_control_command(FillPlaceholders(check->command(), fields));
+      break;
+    }
+  }
+  advice.set_resume(RestartLine(culprit));
+  const bool node_at_fault = culprit.fault_class == FaultClass::kHardware ||
+                             (culprit.fault_class == FaultClass::kTransport && !culprit.all_ranks);
+  if (node_at_fault && !culprit.place.host.empty()) advice.add_drain(culprit.place.host);
+  return advice;
+}
+
+std::string RestartLine(const Suspect& culprit) {
+  for (const RestartRow& row : kRestart) {
+    if (row.fault_class == culprit.fault_class) return row.line;
+  }
+  return "";
+}
+
+std::vector<std::string> WouldSettle(const Incident& incident, const std::vector<Suspect>& suspects) {
+  std::vector<std::string> out;
+  std::set<std::string> seen;
+  const auto add = [&](std::string text) {
+    if (seen.insert(text).second) out.push_back(std::move(text));
+  };
+  for (const Suspect& suspect : suspects) {
+    if (out.size() >= 3) break;
+    if (const Signature* signature = incident.catalogue->Find(suspect.signature)) {
+      for (const std::string& code : signature->row.check()) {
+        const v1::Remedy* check = incident.catalogue->Check(code);
+        if (check != nullptr) add(Cat(check->title(), ": ", check->command().empty() ? check->text() : check->command()));
+      }
+    }
+  }
+  std::set<std::string> with_kernel_log;
+  bool any_collective = false, any_missing = false;
+  for (const SourceDigest* source : incident.sources) {
+    if (source->info.kind == SourceInfo::Kind::kKernelLog && source->info.host) with_kernel_log.insert(ShortHost(source->info.host->value));
+  }
+  for (const PlacedEvent& event : incident.events) any_collective |= event.id().starts_with("pg.") || event.id().starts_with("nccl.");
+  for (const std::string& host : incident.hosts) any_missing |= !with_kernel_log.contains(host);
+  if (any_collective) {
+    if (const v1::Remedy* check = incident.catalogue->Check("C10")) add(Cat(check->title(), ": ", check->text()));
+    add("NCCL's own view: run again with NCCL_DEBUG=INFO and the logs of all ranks kept; to separate a bad link or GPU pair, run "
+        "nccl-tests pairwise (all_reduce_perf) and once with NCCL_P2P_DISABLE=1, and read nvidia-smi topo -m and nvlink -s.");
+  }
+  if (any_missing || incident.hosts.empty()) {
+    if (const v1::Remedy* check = incident.catalogue->Check("C2")) add(Cat(check->title(), " of every host: ", check->command()));
+  }
+  return out;
+}
+
+}  // namespace firstfault

@@ -1,0 +1,31 @@
+// advice.h: what to change, how to prove it, and which node to take out, for the fault that was named.
+//
+// Why:     a verdict that does not say what to do next is half an answer; advice that proposes a setting
+//          which the logs show to be on already is worse than none.
+// Threads: pure function.
+#ifndef FIRSTFAULT_CORRELATE_ADVICE_H_
+#define FIRSTFAULT_CORRELATE_ADVICE_H_
+
+#include <string>
+#include <vector>
+
+#include "correlate/incident.h"
+#include "correlate/suspects.h"
+#include "proto/report.pb.h"
+
+namespace firstfault {
+
+v1::Advice AdviseOn(const Incident& incident, const Suspect& culprit);
+
+// What to collect where nobody could be named.
+std::vector<std::string> WouldSettle(const Incident& incident, const std::vector<Suspect>& suspects);
+
+// One line: can it be restarted now.
+std::string RestartLine(const Suspect& culprit);
+
+// "<bus>" and the like replaced by what the line captured; a placeholder without a value becomes a word.
+std::string FillPlaceholders(const std::string& text, const Fields& fields);
+
+}  // namespace firstfault
+
+#endif  // FIRSTFAULT_CORRELATE_ADVICE_H_

@@ -1,0 +1,317 @@
+#include "correlate/correlate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "correlate/advice.h"
+#include "correlate/first_warning.h"
+#include "correlate/incident.h"
+#include "correlate/labels.h"
+#include "correlate/parse/stamp.h"
+#include "correlate/suspects.h"
+#include "correlate/text.h"
+#include "correlate/utf8.h"
+#include "correlate/version.h"
+#include "correlate/weights.h"
+
+namespace firstfault {
+namespace {
+
+constexpr size_t kHypothesesMax = 8, kTimelineMax = 24, kUnrelatedMax = 8;
+
+std::string KindWord(SourceInfo::Kind kind) {
+  switch (kind) {
+    case SourceInfo::Kind::kRankLog: return "rank_log";
+    case SourceInfo::Kind::kMergedLog: return "merged_log";
+    case SourceInfo::Kind::kKernelLog: return "kernel_log";
+    case SourceInfo::Kind::kLauncherLog: return "launcher_log";
+    case SourceInfo::Kind::kFlightRecorder: return "flight_recorder";
+    case SourceInfo::Kind::kUnknown: break;
+  }
+  return "unknown";
+}
+
+void SetText(std::string_view raw, v1::EventView* out) {
+  bool lossy = false;
+  out->set_text(ToUtf8(raw, &lossy));
+  out->set_text_lossy(lossy);
+}
+
+void SetTime(const std::optional<Stamp>& stamp, v1::EventTime* out) {
+  if (!stamp) return;
+  out->set_stamp(std::string(Trim(stamp->text)));
+  if (stamp->clock == Stamp::Clock::kWallUtc) {
+    out->set_earliest_ns(stamp->ns);
+    out->set_latest_ns(stamp->ns + stamp->resolution_ns - 1);
+  }
+}
+
+v1::Place PlaceView(const Location& place) {
+  v1::Place out;
+  if (place.rank) out.set_rank(*place.rank);
+  if (place.local_rank) out.set_local_rank(*place.local_rank);
+  if (!place.host.empty()) out.set_host(place.host);
+  if (place.pid) out.set_pid(*place.pid);
+  if (!place.process.empty()) out.set_process(ToUtf8(place.process, nullptr));
+  if (place.device || !place.bus.empty() || !place.uuid.empty()) {
+    v1::Device* device = out.mutable_device();
+    if (place.device) device->set_index(*place.device);
+    if (!place.bus.empty()) device->set_pci(ToUtf8(place.bus, nullptr));
+    if (!place.uuid.empty()) device->set_uuid(ToUtf8(place.uuid, nullptr));
+  }
+  for (const std::string& by : place.known_by) out.add_known_by(by);
+  return out;
+}
+
+v1::EventView View(const PlacedEvent& placed, bool whole) {
+  const Event& event = *placed.event;
+  v1::EventView out;
+  if (!placed.place.host.empty()) out.set_host(placed.place.host);
+  out.set_source(ToUtf8(placed.source->info.path, nullptr));
+  out.set_line(static_cast<int32_t>(event.at.line));
+  out.set_byte_offset(static_cast<int64_t>(event.at.byte_offset));
+  SetText(event.text, &out);
+  if (whole) {
+    for (const std::string& line : event.block) out.add_block(ToUtf8(line, nullptr));
+    for (const std::string& line : event.context) out.add_context(ToUtf8(line, nullptr));
+  }
+  if (placed.place.rank) out.set_rank(*placed.place.rank);
+  out.set_signature(std::string(placed.id()));
+  SetTime(event.prefix.stamp ? event.prefix.stamp : event.stamp_before, out.mutable_time());
+  out.set_count(static_cast<int32_t>(std::min<int64_t>(event.count, INT32_MAX)));
+  return out;
+}
+
+v1::EventView View(const SourceDigest& source, const Position& at, std::string_view text, const Location& place) {
+  v1::EventView out;
+  if (!place.host.empty()) out.set_host(place.host);
+  if (place.rank) out.set_rank(*place.rank);
+  out.set_source(ToUtf8(source.info.path, nullptr));
+  out.set_line(static_cast<int32_t>(at.line));
+  out.set_byte_offset(static_cast<int64_t>(at.byte_offset));
+  SetText(text, &out);
+  out.set_count(1);
+  return out;
+}
+
+v1::EventView WarningView(const WarningLine& warning, const Location& place) {
+  if (warning.event != nullptr) return View(*warning.event, true);
+  return View(*warning.source, warning.at, warning.text, place);
+}
+
+bool SamePlace(const Suspect& a, const Suspect& b) {
+  if (a.all_ranks != b.all_ranks) return false;
+  if (a.place.rank || b.place.rank) return a.place.rank == b.place.rank;
+  return !a.place.host.empty() && a.place.host == b.place.host;
+}
+
+// The best suspect, if it is likely enough and far enough ahead of every other place.
+const Suspect* Decide(const std::vector<Suspect>& suspects, double* confidence) {
+  *confidence = 0;
+  if (suspects.empty()) return nullptr;
+  const Suspect& best = suspects.front();
+  // Two faults at one place are one answer about the place.
+  double here = 0, next = 0;
+  for (const Suspect& suspect : suspects) {
+    if (&suspect == &best || SamePlace(suspect, best)) {
+      here += suspect.probability;
+    } else {
+      next = std::max(next, suspect.probability);
+    }
+  }
+  *confidence = here;
+  if (here < weights::kNameAt || here < weights::kNameAgainstNext * next) return nullptr;
+  const bool has_place = best.all_ranks || best.place.rank || !best.place.host.empty();
+  if (!has_place && best.root == nullptr) return nullptr;
+  return &best;
+}
+
+void FillCompleteness(const Incident& incident, const CorrelateOptions& options, v1::Completeness* out) {
+  for (const std::string& host : incident.hosts) out->add_hosts_seen(ToUtf8(host, nullptr));
+  if (incident.world_size) out->set_world_size(*incident.world_size);
+  if (!incident.ranks.empty()) out->set_ranks_seen(static_cast<int32_t>(incident.ranks.size()));
+  for (const SourceDigest* source : incident.sources) {
+    v1::SourceView* view = out->add_sources();
+    const SourceInfo& info = source->info;
+    view->set_path(ToUtf8(info.path, nullptr));
+    view->set_kind(KindWord(info.kind));
+    std::string known;
+    const auto add = [&](const char* name, const std::optional<Known>& fact) {
+      if (fact) known += Cat(known.empty() ? "" : ", ", name, ": ", fact->by);
+    };
+    add("host", info.host);
+    add("rank", info.rank);
+    add("attempt", info.attempt);
+    if (info.host) view->set_host(ToUtf8(info.host->value, nullptr));
+    if (info.rank) {
+      if (const auto rank = ParseNumber<int32_t>(info.rank->value)) view->set_rank(*rank);
+    }
+    if (info.stream) view->set_stream(info.stream->value);
+    if (info.attempt) {
+      if (const auto attempt = ParseNumber<int32_t>(info.attempt->value)) view->set_attempt(*attempt);
+    }
+    view->set_known_by(known);
+    view->set_lines(source->lines);
+    view->set_bytes(source->bytes);
+    view->set_lines_cut(source->lines_cut);
+  }
+  for (const std::string& problem : options.input_problems) out->add_input_problems(ToUtf8(problem, nullptr));
+  if (incident.left_out > 0) {
+    out->add_input_problems(Cat(incident.left_out, " events were left out: another job, attempt or time"));
+  }
+}
+
+std::string WhyText(const Suspect& culprit) {
+  std::vector<const Term*> terms;
+  for (const Term& term : culprit.terms) {
+    if (term.weight > 0) terms.push_back(&term);
+  }
+  std::stable_sort(terms.begin(), terms.end(), [](const Term* a, const Term* b) { return a->weight > b->weight; });
+  std::string out;
+  for (size_t i = 0; i < terms.size() && i < 4; ++i) out += Cat(i == 0 ? "" : "; ", ToUtf8(terms[i]->sentence, nullptr));
+  return out;
+}
+
+v1::Hypothesis HypothesisView(const Incident& incident, const Suspect& suspect) {
+  v1::Hypothesis out;
+  out.set_class_(std::string(Word(suspect.fault_class)));
+  if (!suspect.signature.empty()) out.set_signature(suspect.signature);
+  if (!suspect.all_ranks) *out.mutable_initiator() = PlaceView(suspect.place);
+  out.set_probability(suspect.probability);
+  for (const Term& term : suspect.terms) {
+    std::string line = Cat(ToUtf8(term.sentence, nullptr), " [", term.name, "]");
+    if (term.weight >= 0) {
+      out.add_evidence_for(std::move(line));
+    } else {
+      out.add_evidence_against(std::move(line));
+    }
+  }
+  if (const Signature* signature = incident.catalogue->Find(suspect.signature)) {
+    for (const std::string& code : signature->row.check()) {
+      const v1::Remedy* check = incident.catalogue->Check(code);
+      if (check == nullptr || check->command().empty()) continue;
+      out.set_separating_control(check->command());
+      break;
+    }
+  }
+  return out;
+}
+
+// The chain as it is known: the first warning, the root, then the first effect at each other place.
+void FillTimeline(const Incident& incident, const Suspect& culprit, const WarningLine& warning, v1::Report* report) {
+  const auto add = [&](const PlacedEvent& event, const std::string& reason) {
+    if (report->timeline_size() >= static_cast<int>(kTimelineMax)) return;
+    v1::TimelineStep* step = report->add_timeline();
+    SetTime(event.event->prefix.stamp ? event.event->prefix.stamp : event.event->stamp_before, step->mutable_time());
+    *step->mutable_place() = PlaceView(event.place);
+    step->set_what(event.signature->row.title());
+    step->set_reason(reason);
+  };
+  if (warning.event != nullptr && warning.event != culprit.root) add(*warning.event, warning.rule);
+  if (culprit.root != nullptr) add(*culprit.root, "the first fault");
+  std::set<std::string> places;
+  for (const PlacedEvent& event : incident.events) {
+    if (event.signature->role != Role::kCollateral && event.signature->role != Role::kTeardown) continue;
+    if (!places.insert(PlaceName(event.place, false, event.source)).second) continue;
+    add(event, event.signature->role == Role::kTeardown ? "told to stop" : "an effect");
+  }
+}
+
+}  // namespace
+
+v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sources, const CorrelateOptions& options) {
+  const Incident incident = BuildIncident(*engine.catalogue, sources, options);
+  v1::Report report;
+  report.set_schema_version(1);
+  report.set_engine_version(kVersion);
+  report.set_job(ToUtf8(incident.job, nullptr));
+  if (incident.attempt) report.set_attempt(*incident.attempt);
+  FillCompleteness(incident, options, report.mutable_completeness());
+  report.mutable_state()->set_finality("final");
+
+  if (!AnythingFailed(incident)) {
+    report.set_verdict("no_failure");
+    report.set_class_("none");
+    report.set_confidence(weights::kConfidenceMax);
+    report.mutable_state()->set_state("ended");
+    for (const Label& label : LabelRanks(incident, nullptr)) {
+      v1::RankView* view = report.add_ranks();
+      if (label.rank) view->set_rank(*label.rank);
+      if (!label.host.empty()) view->set_host(ToUtf8(label.host, nullptr));
+      view->set_role("no_evidence");
+      view->set_because("no failure in these logs");
+    }
+    report.set_restart("Nothing in these logs stands against it.");
+    report.set_why("no line in these logs says that the job failed");
+    return report;
+  }
+  report.mutable_state()->set_state("failed");
+
+  const std::vector<Suspect> suspects = FindSuspects(incident);
+  double confidence = 0;
+  const Suspect* culprit = Decide(suspects, &confidence);
+  report.set_confidence(std::min(confidence, weights::kConfidenceMax));
+  for (size_t i = 0; i < suspects.size() && i < kHypothesesMax; ++i) {
+    *report.add_hypotheses() = HypothesisView(incident, suspects[i]);
+  }
+
+  if (culprit != nullptr) {
+    report.set_verdict("named");
+    report.set_class_(std::string(Word(culprit->fault_class)));
+    if (!culprit->signature.empty()) report.set_signature(culprit->signature);
+    const bool has_place = !culprit->all_ranks && (culprit->place.rank || !culprit->place.host.empty());
+    if (has_place) {
+      *report.mutable_initiator() = PlaceView(culprit->place);
+      *report.add_suspects() = PlaceView(culprit->place);
+    }
+    const WarningLine warning = FindFirstWarning(incident, *culprit);
+    if (culprit->root != nullptr) {
+      *report.mutable_root() = View(*culprit->root, true);
+    } else if (culprit->words_source != nullptr) {
+      *report.mutable_root() = View(*culprit->words_source, culprit->words_at, culprit->words, culprit->place);
+    }
+    if (warning.source != nullptr) *report.mutable_first_warning() = WarningView(warning, culprit->place);
+    *report.mutable_advice() = AdviseOn(incident, *culprit);
+    report.set_restart(RestartLine(*culprit));
+    report.set_why(WhyText(*culprit));
+    FillTimeline(incident, *culprit, warning, &report);
+    for (const Suspect& suspect : suspects) {
+      const bool second_root = suspect.root != nullptr && !SamePlace(suspect, *culprit) &&
+                               suspect.root->signature->role == Role::kInitiating &&
+                               !suspect.root->signature->row.accuses_peer();
+      if (second_root && report.unrelated_size() < static_cast<int>(kUnrelatedMax)) {
+        *report.add_unrelated() = View(*suspect.root, false);
+      }
+    }
+  } else {
+    report.set_verdict("undetermined");
+    report.set_class_("undetermined");
+    for (const Suspect& suspect : suspects) {
+      const double kept = suspects.front().probability / 10;  // a tenth of the best still counts as possible
+      if (suspect.probability >= kept && !suspect.all_ranks) *report.add_suspects() = PlaceView(suspect.place);
+    }
+    for (const std::string& line : WouldSettle(incident, suspects)) report.add_would_settle(line);
+    v1::Advice* advice = report.mutable_advice();
+    advice->set_summary("These logs do not decide who failed first. Collect the following and run the diagnosis again.");
+    for (const std::string& line : report.would_settle()) advice->add_changes(line);
+    report.set_restart("Possible, but the cause is not known: restart with the evidence below being collected.");
+    report.set_why(suspects.empty() ? "only effects were seen, no cause" : "no suspect is far enough ahead of the others");
+    for (const PlacedEvent& event : incident.events) {
+      if (event.signature->role <= Role::kPrecursor || event.signature->severity < Severity::kError) continue;
+      *report.mutable_first_warning() = View(event, true);
+      break;
+    }
+  }
+  for (const Label& label : LabelRanks(incident, culprit)) {
+    v1::RankView* view = report.add_ranks();
+    if (label.rank) view->set_rank(*label.rank);
+    if (!label.host.empty()) view->set_host(ToUtf8(label.host, nullptr));
+    view->set_role(label.role);
+    view->set_because(ToUtf8(label.because, nullptr));
+    if (label.event != nullptr) *view->mutable_event() = View(*label.event, false);
+  }
+  return report;
+}
+
+}  // namespace firstfault

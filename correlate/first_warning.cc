@@ -1,0 +1,116 @@
+#include "correlate/first_warning.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "correlate/text.h"
+
+namespace firstfault {
+namespace {
+
+using Finding = std::optional<WarningLine>;
+
+Finding FromEvent(const PlacedEvent* event, std::string rule) {
+  if (event == nullptr) return std::nullopt;
+  return WarningLine{event, event->source, event->event->at, event->event->text, std::move(rule)};
+}
+
+std::string_view Family(std::string_view id) { return id.substr(0, id.find('.')); }
+
+bool Lists(const google::protobuf::RepeatedPtrField<std::string>& ids, std::string_view id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+// The catalogue says that lines of `a` come before lines of `b`.
+bool Precedes(const Signature& a, const Signature& b) {
+  return Lists(a.row.precedes(), b.row.id()) || Lists(b.row.follows(), a.row.id());
+}
+
+// The same rank, or a line of the culprit's host that names no rank.
+bool OnPath(const Suspect& culprit, const PlacedEvent& event) {
+  if (event.place.rank && culprit.place.rank) return event.place.rank == culprit.place.rank;
+  if (!event.place.host.empty() && !culprit.place.host.empty()) return event.place.host == culprit.place.host;
+  return culprit.root != nullptr && event.source == culprit.root->source;
+}
+
+// Memory that climbs on the culprit's rank away from its own past: at least double its median. Steady
+// programs stay within a few percent; a leak that kills a host multiplies.
+constexpr double kClimb = 2.0;
+
+Finding MemoryClimb(const Incident& incident, const Suspect& culprit) {
+  if (!culprit.signature.starts_with("oom.") || !culprit.place.rank) return std::nullopt;
+  for (const SourceDigest* source : incident.sources) {
+    std::vector<double> values;
+    for (const Sample& sample : source->memory) values.push_back(sample.value);
+    if (values.size() < 3) continue;
+    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+    const double median = values[values.size() / 2];
+    for (const Sample& sample : source->memory) {
+      if (sample.rank == culprit.place.rank && sample.value >= kClimb * median) {
+        return WarningLine{nullptr, source, sample.at, sample.text, "memory of this rank climbed away from its twins"};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// A precursor that the catalogue ties to the fault, or a hardware warning in the same log before it.
+Finding Precursor(const Incident& incident, const Suspect& culprit) {
+  if (culprit.root == nullptr) return std::nullopt;
+  for (const PlacedEvent& event : incident.events) {
+    if (event.signature->role != Role::kPrecursor || !OnPath(culprit, event)) continue;
+    const bool same_log = event.source == culprit.root->source;
+    if (same_log && event.event->at.byte_offset > culprit.root->event->at.byte_offset) continue;
+    const bool tied = Precedes(*event.signature, *culprit.root->signature);
+    const bool hardware = same_log && event.signature->fault_class == FaultClass::kHardware &&
+                          culprit.fault_class == FaultClass::kHardware;
+    const bool accused = culprit.root->signature->row.accuses_peer() && event.place.rank == culprit.place.rank;
+    if (tied || hardware || accused) return FromEvent(&event, "a warning that precedes this fault");
+  }
+  return std::nullopt;
+}
+
+// Operators' and schedulers' acts come in steps: the first of the same family is the warning.
+Finding SameFamily(const Incident& incident, const Suspect& culprit) {
+  if (culprit.root == nullptr) return std::nullopt;
+  for (const PlacedEvent& event : incident.events) {
+    if (event.source != culprit.root->source || !OnPath(culprit, event)) continue;
+    if (event.event->at.byte_offset >= culprit.root->event->at.byte_offset) break;
+    const bool related = event.id() == culprit.signature ||
+                         (Family(event.id()) == Family(culprit.signature) && event.signature->fault_class == culprit.fault_class &&
+                          event.signature->role >= Role::kPrecursor) ||
+                         (Precedes(*event.signature, *culprit.root->signature) && event.signature->role != Role::kBenign);
+    if (related) return FromEvent(&event, "the first line of the same fault");
+  }
+  return std::nullopt;
+}
+
+// What a silent rank was doing when the others began to wait.
+Finding LastWords(const Incident&, const Suspect& culprit) {
+  if (culprit.root != nullptr || culprit.words.empty()) return std::nullopt;
+  return WarningLine{nullptr, culprit.words_source, culprit.words_at, culprit.words, "the last words of a silent rank"};
+}
+
+struct Rule {
+  const char* name;
+  Finding (*find)(const Incident&, const Suspect&);
+};
+constexpr Rule kRules[] = {
+    {"memory climb", MemoryClimb},
+    {"precursor", Precursor},
+    {"same family", SameFamily},
+    {"last words", LastWords},
+};
+
+}  // namespace
+
+WarningLine FindFirstWarning(const Incident& incident, const Suspect& culprit) {
+  for (const Rule& rule : kRules) {
+    if (Finding found = rule.find(incident, culprit)) return *std::move(found);
+  }
+  const PlacedEvent* first = culprit.own.empty() ? culprit.root : culprit.own.front();
+  if (Finding found = FromEvent(first, "the fault's own first line")) return *std::move(found);
+  return {};
+}
+
+}  // namespace firstfault

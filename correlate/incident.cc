@@ -1,0 +1,487 @@
+#include "correlate/incident.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "correlate/correlate.h"
+#include "correlate/parse/stamp.h"
+#include "correlate/text.h"
+
+namespace firstfault {
+namespace {
+
+constexpr int32_t kRankMax = 10'000'000;  // a larger number is no rank
+constexpr size_t kRankListMax = 100'000;
+
+std::optional<int32_t> NumberField(const Fields& fields, std::string_view name) {
+  const auto value = ParseNumber<int32_t>(FieldOf(fields, name));
+  return value && *value >= 0 && *value <= kRankMax ? value : std::nullopt;
+}
+
+// "n01<40112>", "[n01]:29500", "10.0.0.7:4711" -> the host or address in it.
+std::string HostInAddress(std::string_view text) {
+  text = text.substr(0, text.find('<'));
+  if (text.starts_with('[')) {
+    text.remove_prefix(1);
+    text = text.substr(0, text.find(']'));
+  }
+  if (std::count(text.begin(), text.end(), ':') == 1) text = text.substr(0, text.find(':'));
+  if (text.starts_with("::ffff:")) text.remove_prefix(7);  // IPv4 in IPv6 form
+  return ShortHost(text);
+}
+
+// "0000:41:00.0" and "41:00" name the same device; NCCL prints 41000.
+std::string NormalBus(std::string_view text) {
+  std::string bus(text);
+  std::transform(bus.begin(), bus.end(), bus.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (bus.find(':') == std::string::npos && bus.size() >= 4 && bus.size() <= 9) {
+    // NCCL: domain, bus, device and function as one hexadecimal number: bus 41, device 00, function 0.
+    while (bus.size() < 5) bus.insert(bus.begin(), '0');
+    const std::string tail = bus.substr(bus.size() - 5);
+    return Cat("0000:", tail.substr(0, 2), ":", tail.substr(2, 2));
+  }
+  const size_t dot = bus.find('.');
+  if (dot != std::string::npos) bus.resize(dot);
+  if (std::count(bus.begin(), bus.end(), ':') == 1) bus.insert(0, "0000:");
+  if (bus.size() > 12) bus.erase(0, bus.size() - 10);  // 00000000:41:00
+  return bus;
+}
+
+using HostNumber = std::pair<std::string, int32_t>;
+
+// The maps that join names of one thing. First writer wins: sources are sorted, facts are in file order.
+struct Maps {
+  std::map<HostNumber, int32_t> rank_of_pid, rank_of_local, rank_of_device;
+  std::map<std::tuple<std::string, int32_t, int32_t>, int32_t> rank_of_pid_device;
+  std::map<std::pair<std::string, std::string>, int32_t> rank_of_bus;
+  std::map<std::string, int32_t> reported_root;  // host -> rank that torchrun names
+  std::map<const SourceDigest*, std::string> host_of_source;
+  std::map<const SourceDigest*, std::set<int32_t>> ranks_of_source;
+};
+
+class Builder {
+ public:
+  Builder(const Catalogue& catalogue, const std::vector<SourceDigest>& sources, const CorrelateOptions& options)
+      : options_(options) {
+    incident_.catalogue = &catalogue;
+    for (const SourceDigest& source : sources) incident_.sources.push_back(&source);
+    std::sort(incident_.sources.begin(), incident_.sources.end(),
+              [](const SourceDigest* a, const SourceDigest* b) { return a->info.path < b->info.path; });
+  }
+
+  Incident Build() {
+    SelectAttempt();
+    for (const SourceDigest* source : incident_.sources) CollectHost(*source);
+    for (const SourceDigest* source : incident_.sources) CollectFacts(*source);
+    for (const SourceDigest* source : incident_.sources) PlaceEvents(*source);
+    for (const SourceDigest* source : incident_.sources) CollectRanks(*source);
+    return std::move(incident_);
+  }
+
+ private:
+  const Signature& SignatureOf(const Event& event) const {
+    return incident_.catalogue->signatures()[event.signature];
+  }
+
+  // Elastic restarts and requeues: the last attempt, unless one is asked for.
+  void SelectAttempt() {
+    const auto number = [](const SourceInfo& info) -> std::optional<int32_t> {
+      return info.attempt ? ParseNumber<int32_t>(info.attempt->value) : std::nullopt;
+    };
+    std::optional<int32_t> wanted = options_.attempt;
+    for (const SourceDigest* source : incident_.sources) {
+      const auto attempt = number(source->info);
+      if (!options_.attempt && attempt && (!wanted || *attempt > *wanted)) wanted = attempt;
+    }
+    incident_.attempt = wanted;
+    std::erase_if(incident_.sources, [&](const SourceDigest* source) {
+      const auto attempt = number(source->info);
+      const bool other_attempt = wanted && attempt && *attempt != *wanted;
+      const bool other_job = options_.job && source->info.job && source->info.job->value != *options_.job;
+      if (other_attempt || other_job) incident_.left_out += static_cast<int64_t>(source->events.size());
+      return other_attempt || other_job;
+    });
+    if (options_.job) {
+      incident_.job = *options_.job;
+      return;
+    }
+    for (const SourceDigest* source : incident_.sources) {
+      if (source->info.job && incident_.job.empty()) incident_.job = source->info.job->value;
+    }
+  }
+
+  void CollectHost(const SourceDigest& source) {
+    std::string host = source.info.host ? ShortHost(source.info.host->value) : "";
+    if (host.empty()) {
+      // A log in which all self-naming lines name one host is that host's log.
+      std::set<std::string> named;
+      for (const auto* list : {&source.facts, &source.events}) {
+        for (const Event& event : *list) {
+          if (!event.prefix.host.empty()) named.insert(ShortHost(event.prefix.host));
+          for (const ElasticReport& report : event.reports) {
+            if (!report.host.empty()) named.insert(ShortHost(report.host));
+          }
+          if (!SignatureOf(event).row.accuses_peer() && SignatureOf(event).role == Role::kContext) {
+            const std::string_view own = FieldOf(event.fields, "host");
+            if (!own.empty()) named.insert(ShortHost(own));
+          }
+        }
+      }
+      if (named.size() == 1) host = *named.begin();
+    }
+    if (!host.empty()) {
+      maps_.host_of_source[&source] = host;
+      incident_.hosts.insert(host);
+    }
+  }
+
+  std::string HostOf(const SourceDigest& source, const Event& event, std::string* by) const {
+    if (!event.prefix.host.empty()) {
+      *by = "line prefix";
+      return ShortHost(event.prefix.host);
+    }
+    const auto it = maps_.host_of_source.find(&source);
+    if (it == maps_.host_of_source.end()) return "";
+    *by = source.info.host ? source.info.host->by : "other lines of the file";
+    return it->second;
+  }
+
+  void SeeRank(int32_t rank, const std::string& host) {
+    RankFacts& facts = incident_.ranks[rank];
+    if (facts.host.empty()) facts.host = host;
+  }
+
+  void SeeWorld(std::optional<int32_t> size) {
+    if (size && *size > 0 && (!incident_.world_size || *size > *incident_.world_size)) incident_.world_size = size;
+  }
+
+  void CollectFacts(const SourceDigest& source) {
+    std::string by;
+    for (const Event& fact : source.facts) {
+      std::string host = HostOf(source, fact, &by);
+      const auto rank = NumberField(fact.fields, "rank");
+      const auto local = NumberField(fact.fields, "local_rank");
+      auto pid = NumberField(fact.fields, "pid");
+      if (!pid) pid = fact.prefix.pid;
+      const auto device = NumberField(fact.fields, "device");
+      const std::string_view bus = FieldOf(fact.fields, "bus");
+      SeeWorld(NumberField(fact.fields, "world_size"));
+      if (rank) {
+        SeeRank(*rank, host);
+        maps_.ranks_of_source[&source].insert(*rank);
+        if (pid) {
+          maps_.rank_of_pid.try_emplace({host, *pid}, *rank);
+          if (device) maps_.rank_of_pid_device.try_emplace({host, *pid, *device}, *rank);
+        }
+        if (local) maps_.rank_of_local.try_emplace({host, *local}, *rank);
+        if (device) maps_.rank_of_device.try_emplace({host, *device}, *rank);
+        if (!bus.empty()) maps_.rank_of_bus.try_emplace({host, NormalBus(bus)}, *rank);
+        RankFacts& facts = incident_.ranks[*rank];
+        if (!facts.local_rank) facts.local_rank = local;
+        if (!facts.device) facts.device = device;
+        if (!facts.pid) facts.pid = pid;
+        if (facts.bus.empty() && !bus.empty()) facts.bus = NormalBus(bus);
+      }
+      const std::string_view address = FieldOf(fact.fields, "addr");
+      if (!address.empty() && !host.empty()) incident_.host_of_address.try_emplace(HostInAddress(address), host);
+    }
+    for (const Event& event : source.events) {
+      for (const ElasticReport& report : event.reports) CollectReport(source, report);
+      SeeWorld(NumberField(event.fields, "world_size"));
+      SeeWorld(event.prefix.world_size);
+    }
+    if (source.info.rank) {
+      if (const auto rank = ParseNumber<int32_t>(source.info.rank->value)) {
+        maps_.ranks_of_source[&source].insert(*rank);
+        const auto host = maps_.host_of_source.find(&source);
+        SeeRank(*rank, host == maps_.host_of_source.end() ? "" : host->second);
+      }
+    }
+  }
+
+  void CollectReport(const SourceDigest& source, const ElasticReport& report) {
+    const auto known = maps_.host_of_source.find(&source);
+    const std::string host = !report.host.empty() ? ShortHost(report.host)
+                             : known == maps_.host_of_source.end() ? "" : known->second;
+    if (!report.rank) return;
+    SeeRank(*report.rank, host);
+    RankFacts& facts = incident_.ranks[*report.rank];
+    if (!facts.local_rank) facts.local_rank = report.local_rank;
+    if (!facts.pid) facts.pid = report.pid;
+    if (!facts.exit_code) facts.exit_code = report.exit_code;
+    if (!host.empty()) incident_.hosts.insert(host);
+    // The report may stand in a log whose own host is not known.
+    for (const std::string& name : {host, known == maps_.host_of_source.end() ? std::string() : known->second}) {
+      if (report.pid) maps_.rank_of_pid.try_emplace({name, *report.pid}, *report.rank);
+      if (report.local_rank) maps_.rank_of_local.try_emplace({name, *report.local_rank}, *report.rank);
+      if (report.is_root) maps_.reported_root.try_emplace(name, *report.rank);
+    }
+  }
+
+  bool OutsideWindow(const Event& event) const {
+    const std::optional<Stamp>& stamp = event.prefix.stamp ? event.prefix.stamp : event.stamp_before;
+    if (!stamp || !stamp->year_known || stamp->clock == Stamp::Clock::kBoot || stamp->clock == Stamp::Clock::kDelta) {
+      return false;
+    }
+    return (options_.since_ns && stamp->ns < *options_.since_ns) ||
+           (options_.until_ns && stamp->ns > *options_.until_ns);
+  }
+
+  void PlaceEvents(const SourceDigest& source) {
+    for (const Event& event : source.events) {
+      if (OutsideWindow(event)) {
+        ++incident_.left_out;
+        continue;
+      }
+      PlacedEvent placed;
+      placed.event = &event;
+      placed.signature = &SignatureOf(event);
+      placed.source = &source;
+      Place(&placed);
+      Accuse(&placed);
+      if (placed.place.rank) SeeRank(*placed.place.rank, placed.place.host);
+      if (!placed.place.host.empty()) incident_.hosts.insert(placed.place.host);
+      incident_.events.push_back(std::move(placed));
+    }
+  }
+
+  static bool SpokenByLauncher(const PlacedEvent& placed) {
+    const std::string& producer = placed.signature->row.producer();
+    return placed.event->prefix.launcher || producer == "elastic" || producer == "torchrun" ||
+           producer == "slurm" || producer == "kubernetes";
+  }
+
+  void Place(PlacedEvent* placed) {
+    const Event& event = *placed->event;
+    const SourceDigest& source = *placed->source;
+    const Prefix& prefix = event.prefix;
+    Location& place = placed->place;
+    std::string by;
+    place.host = HostOf(source, event, &by);
+    if (!place.host.empty()) place.known_by.push_back(Cat("host: ", by));
+    // The host of a scheduler's or a kernel's line may be told in its text.
+    if (place.host.empty() && !placed->signature->row.accuses_peer() && !FieldOf(event.fields, "host").empty()) {
+      place.host = ShortHost(FieldOf(event.fields, "host"));
+      place.known_by.push_back("host: message");
+    }
+    place.pid = NumberField(event.fields, "pid");
+    if (!place.pid && !prefix.kernel) place.pid = prefix.pid;
+    place.local_rank = NumberField(event.fields, "local_rank");
+    if (!place.local_rank) place.local_rank = prefix.local_rank;
+    place.device = NumberField(event.fields, "device");
+    if (!place.device) place.device = prefix.device;
+    place.bus = FieldOf(event.fields, "bus").empty() ? "" : NormalBus(FieldOf(event.fields, "bus"));
+    place.uuid = std::string(FieldOf(event.fields, "uuid"));
+    place.process = std::string(FieldOf(event.fields, "process"));
+
+    const bool kernel = prefix.kernel || source.info.kind == SourceInfo::Kind::kKernelLog;
+    const auto lookup = [](const auto& map, const auto& key) -> std::optional<int32_t> {
+      const auto it = map.find(key);
+      return it == map.end() ? std::nullopt : std::optional<int32_t>(it->second);
+    };
+    // In the order of trust; the first that answers decides.
+    const std::pair<const char*, std::function<std::optional<int32_t>()>> ways[] = {
+        {"line prefix", [&] { return prefix.rank; }},
+        {"message", [&] { return kernel ? std::nullopt : NumberField(event.fields, "rank"); }},
+        {"pid and device map",
+         [&]() -> std::optional<int32_t> {
+           if (!place.pid || !place.device) return std::nullopt;
+           return lookup(maps_.rank_of_pid_device, std::make_tuple(place.host, *place.pid, *place.device));
+         }},
+        {"pid map",
+         [&]() -> std::optional<int32_t> {
+           return place.pid && !place.device ? lookup(maps_.rank_of_pid, HostNumber(place.host, *place.pid))
+                                             : std::nullopt;
+         }},
+        {"local rank and host",
+         [&]() -> std::optional<int32_t> {
+           return place.local_rank ? lookup(maps_.rank_of_local, HostNumber(place.host, *place.local_rank))
+                                   : std::nullopt;
+         }},
+        {"file name",
+         [&]() -> std::optional<int32_t> {
+           if (kernel || SpokenByLauncher(*placed) || !source.info.rank) return std::nullopt;
+           return ParseNumber<int32_t>(source.info.rank->value);
+         }},
+        {"PCI address map",
+         [&] { return place.bus.empty() ? std::nullopt : lookup(maps_.rank_of_bus, std::make_pair(place.host, place.bus)); }},
+        {"NCCL device and host",
+         [&]() -> std::optional<int32_t> {
+           return place.device && !kernel ? lookup(maps_.rank_of_device, HostNumber(place.host, *place.device))
+                                          : std::nullopt;
+         }},
+        {"launcher task", [&] { return prefix.local_rank ? std::nullopt : prefix.task; }},
+        {"the only rank of the file",
+         [&]() -> std::optional<int32_t> {
+           const auto it = maps_.ranks_of_source.find(&source);
+           if (kernel || SpokenByLauncher(*placed) || it == maps_.ranks_of_source.end() || it->second.size() != 1) {
+             return std::nullopt;
+           }
+           return *it->second.begin();
+         }},
+        {"rank in its process group",
+         [&] { return prefix.group_rank ? prefix.group_rank : NumberField(event.fields, "group_rank"); }},
+        {"local rank on the only host",
+         [&]() -> std::optional<int32_t> {
+           return incident_.hosts.size() <= 1 ? place.local_rank : std::nullopt;
+         }},
+        {"torchrun's report of this host",
+         [&]() -> std::optional<int32_t> {
+           if (kernel || !event.in_traceback || placed->signature->role < Role::kAmbiguous) return std::nullopt;
+           return lookup(maps_.reported_root, place.host);
+         }},
+    };
+    for (const auto& [name, way] : ways) {
+      const std::optional<int32_t> rank = way();
+      if (!rank || *rank < 0 || *rank > kRankMax) continue;
+      place.rank = rank;
+      place.known_by.push_back(Cat("rank: ", name));
+      break;
+    }
+    if (place.rank) {
+      const auto facts = incident_.ranks.find(*place.rank);
+      if (facts != incident_.ranks.end()) {
+        if (place.host.empty()) place.host = facts->second.host;
+        if (!place.local_rank) place.local_rank = facts->second.local_rank;
+        if (!place.device) place.device = facts->second.device;
+        if (!place.pid) place.pid = facts->second.pid;
+        if (place.bus.empty()) place.bus = facts->second.bus;
+      }
+    }
+  }
+
+  void Accuse(PlacedEvent* placed) const {
+    placed->accuses = placed->signature->row.accuses_peer();
+    for (uint32_t other : placed->event->also) {
+      placed->accuses |= incident_.catalogue->signatures()[other].row.accuses_peer();
+    }
+    const Fields& fields = placed->event->fields;
+    std::vector<int32_t>& ranks = placed->accused_ranks;
+    for (const char* name : {"peer_rank", "peer_task"}) {
+      if (const auto rank = NumberField(fields, name)) ranks.push_back(*rank);
+    }
+    for (int32_t rank : ParseRankList(FieldOf(fields, "peer_ranks"))) ranks.push_back(rank);
+    const std::string_view tasks = FieldOf(fields, "peer_tasks");
+    for (std::string_view task : Split(tasks, ',')) {
+      const size_t at = task.rfind("task:");
+      if (at == std::string_view::npos) continue;
+      if (const auto rank = ParseNumber<int32_t>(Trim(task.substr(at + 5)))) ranks.push_back(*rank);
+    }
+    // Slurm's task ids are ranks only where no launcher below starts several ranks a task.
+    if (tasks.find("task:") == std::string_view::npos && maps_.rank_of_local.empty()) {
+      for (int32_t rank : ParseRankList(tasks)) ranks.push_back(rank);
+    }
+    for (std::string& host : ExpandHostList(FieldOf(fields, "peer_hosts"))) placed->accused_hosts.push_back(ShortHost(host));
+    for (const char* name : {"peer_host", "peer_addr"}) {
+      const std::string_view text = FieldOf(fields, name);
+      if (text.empty()) continue;
+      std::string host = HostInAddress(text);
+      const auto known = incident_.host_of_address.find(host);
+      if (known != incident_.host_of_address.end()) host = known->second;
+      if (!host.empty()) placed->accused_hosts.push_back(std::move(host));
+    }
+  }
+
+  void CollectRanks(const SourceDigest& source) {
+    const auto host = maps_.host_of_source.find(&source);
+    const auto own = maps_.ranks_of_source.find(&source);
+    const bool one_rank = source.info.rank.has_value() || (own != maps_.ranks_of_source.end() && own->second.size() == 1);
+    for (const Writer& writer : source.writers) {
+      std::optional<int32_t> rank = writer.rank;
+      if (!rank && one_rank && own != maps_.ranks_of_source.end()) rank = *own->second.begin();
+      if (!rank && writer.local_rank && host != maps_.host_of_source.end()) {
+        const auto it = maps_.rank_of_local.find({host->second, *writer.local_rank});
+        if (it != maps_.rank_of_local.end()) rank = it->second;
+      }
+      if (!rank || *rank < 0 || *rank > kRankMax) continue;
+      SeeRank(*rank, host == maps_.host_of_source.end() ? "" : host->second);
+      RankFacts& facts = incident_.ranks[*rank];
+      if (facts.last_words == nullptr || one_rank) {
+        facts.last_words = &writer;
+        facts.last_words_source = &source;
+      }
+    }
+    if (source.info.rank && one_rank) {
+      if (const auto rank = ParseNumber<int32_t>(source.info.rank->value)) incident_.ranks[*rank].own_source = &source;
+    }
+  }
+
+  const CorrelateOptions& options_;
+  Incident incident_;
+  Maps maps_;
+};
+
+}  // namespace
+
+std::string ShortHost(std::string_view host) {
+  const bool address = !host.empty() && host.find_first_not_of("0123456789.") == std::string_view::npos;
+  if (address || host.find(':') != std::string_view::npos) return std::string(host);
+  return std::string(host.substr(0, host.find('.')));
+}
+
+std::vector<int32_t> ParseRankList(std::string_view text) {
+  std::vector<int32_t> out;
+  size_t i = 0;
+  while (i < text.size() && out.size() < kRankListMax) {
+    if (!IsDigit(text[i])) {
+      ++i;
+      continue;
+    }
+    size_t end = i;
+    while (end < text.size() && IsDigit(text[end])) ++end;
+    const auto first = ParseNumber<int32_t>(text.substr(i, end - i));
+    i = end;
+    if (!first || *first > kRankMax) continue;
+    int32_t last = *first;
+    if (i + 1 < text.size() && text[i] == '-' && IsDigit(text[i + 1])) {
+      size_t stop = i + 1;
+      while (stop < text.size() && IsDigit(text[stop])) ++stop;
+      last = ParseNumber<int32_t>(text.substr(i + 1, stop - i - 1)).value_or(last);
+      i = stop;
+    }
+    for (int32_t rank = *first; rank <= last && out.size() < kRankListMax; ++rank) out.push_back(rank);
+  }
+  return out;
+}
+
+std::vector<std::string> ExpandHostList(std::string_view text) {
+  // Commas separate hosts, except inside brackets.
+  std::vector<std::string> out;
+  size_t at = 0;
+  while (at < text.size() && out.size() < kRankListMax) {
+    size_t end = at, depth = 0;
+    while (end < text.size() && (depth > 0 || text[end] != ',')) {
+      depth += text[end] == '[';
+      depth -= depth > 0 && text[end] == ']';
+      ++end;
+    }
+    const std::string_view item = Trim(text.substr(at, end - at));
+    at = end + 1;
+    const size_t open = item.find('[');
+    const size_t close = item.find(']', open == std::string_view::npos ? 0 : open);
+    if (open == std::string_view::npos || close == std::string_view::npos) {
+      if (!item.empty()) out.emplace_back(item);
+      continue;
+    }
+    for (std::string_view range : Split(item.substr(open + 1, close - open - 1), ',')) {
+      const size_t dash = range.find('-');
+      const std::string_view first = range.substr(0, dash);
+      const std::string_view last = dash == std::string_view::npos ? first : range.substr(dash + 1);
+      const auto from = ParseNumber<int32_t>(first), to = ParseNumber<int32_t>(last);
+      if (!from || !to) continue;
+      for (int32_t n = *from; n <= *to && out.size() < kRankListMax; ++n) {
+        std::string digits = std::to_string(n);
+        if (digits.size() < first.size()) digits.insert(0, first.size() - digits.size(), '0');
+        out.push_back(Cat(item.substr(0, open), digits, item.substr(close + 1)));
+      }
+    }
+  }
+  return out;
+}
+
+Incident BuildIncident(const Catalogue& catalogue, const std::vector<SourceDigest>& sources,
+                       const CorrelateOptions& options) {
+  return Builder(catalogue, sources, options).Build();
+}
+
+}  // namespace firstfault

@@ -1,0 +1,84 @@
+// incident.h: all events of one attempt of one job, each with its place.
+//
+// Why:     a line rarely names its rank and host itself; the maps that other lines give (NCCL init, torchrun
+//          reports, file names, pids, PCI addresses) do. This stage joins them once, for all later stages.
+// Model:   first collect identity facts from every source, then place every event by a fixed order of
+//          trust. Every answer says how it is known.
+// Order:   results do not depend on the order of sources: they are sorted by path first.
+// Threads: pure functions; an Incident points into the digests, which must outlive it.
+// Source:  shared reference log-prefixes, sections 1 and 11.
+#ifndef FIRSTFAULT_CORRELATE_INCIDENT_H_
+#define FIRSTFAULT_CORRELATE_INCIDENT_H_
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "correlate/catalogue.h"
+#include "correlate/event.h"
+
+namespace firstfault {
+
+struct CorrelateOptions;
+
+// Where something happened. Absent fields are not known.
+struct Location {
+  std::optional<int32_t> rank, local_rank, pid, device;
+  std::string host;     // short name, or empty
+  std::string bus;      // PCI address, "0000:41:00"
+  std::string uuid;
+  std::string process;
+  std::vector<std::string> known_by;  // in the order found: "rank: line prefix", "host: file name"
+};
+
+struct PlacedEvent {
+  const Event* event = nullptr;
+  const Signature* signature = nullptr;
+  const SourceDigest* source = nullptr;
+  Location place;
+  // Whom the line accuses, where its signature does.
+  bool accuses = false;
+  std::vector<int32_t> accused_ranks;
+  std::vector<std::string> accused_hosts;
+  std::string_view id() const { return signature->row.id(); }
+};
+
+// What is known of one rank, from all sources.
+struct RankFacts {
+  std::string host;
+  std::optional<int32_t> local_rank, device, pid, exit_code;
+  std::string bus;
+  const SourceDigest* own_source = nullptr;  // a log that only this rank writes
+  const Writer* last_words = nullptr;
+  const SourceDigest* last_words_source = nullptr;
+};
+
+struct Incident {
+  const Catalogue* catalogue = nullptr;
+  std::vector<const SourceDigest*> sources;  // sorted by path
+  std::vector<PlacedEvent> events;           // by source, then line
+  std::map<int32_t, RankFacts> ranks;        // every rank seen
+  std::optional<int32_t> world_size;         // where a log says so
+  std::set<std::string> hosts;               // every host seen
+  std::map<std::string, std::string> host_of_address;
+  std::string job;
+  std::optional<int32_t> attempt;
+  int64_t left_out = 0;                      // events outside the job, the attempt or the time window
+};
+
+Incident BuildIncident(const Catalogue& catalogue, const std::vector<SourceDigest>& sources,
+                       const CorrelateOptions& options);
+
+// "node7.cluster.example" -> "node7"; addresses stay whole.
+std::string ShortHost(std::string_view host);
+// "1, 3, 5-7", "[0, 1]", "0 2": the numbers, at most 100,000.
+std::vector<int32_t> ParseRankList(std::string_view text);
+// Slurm's compact form: "node[01-03,07]" -> node01, node02, node03, node07.
+std::vector<std::string> ExpandHostList(std::string_view text);
+
+}  // namespace firstfault
+
+#endif  // FIRSTFAULT_CORRELATE_INCIDENT_H_

@@ -1,0 +1,73 @@
+#include "correlate/labels.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "correlate/text.h"
+
+namespace firstfault {
+namespace {
+
+// Expected ranks without a line of their own are listed up to this many: beyond it the world size in
+// completeness says enough.
+constexpr int32_t kSilentRanksListed = 100'000;
+
+}  // namespace
+
+std::vector<Label> LabelRanks(const Incident& incident, const Suspect* culprit) {
+  std::map<int32_t, const PlacedEvent*> strongest;
+  std::map<std::string, const PlacedEvent*> host_events;  // of events without a rank
+  for (const PlacedEvent& event : incident.events) {
+    if (event.signature->role <= Role::kPrecursor) continue;
+    const PlacedEvent*& slot = event.place.rank ? strongest[*event.place.rank] : host_events[event.place.host];
+    if (slot == nullptr || event.signature->role > slot->signature->role) slot = &event;
+  }
+  std::set<int32_t> ranks;
+  for (const auto& [rank, facts] : incident.ranks) ranks.insert(rank);
+  for (int32_t rank = 0; rank < std::min(incident.world_size.value_or(0), kSilentRanksListed); ++rank) ranks.insert(rank);
+
+  std::set<std::string> hosts_with_ranks;
+  std::vector<Label> out;
+  for (int32_t rank : ranks) {
+    Label label;
+    label.rank = rank;
+    const auto facts = incident.ranks.find(rank);
+    if (facts != incident.ranks.end()) label.host = facts->second.host;
+    hosts_with_ranks.insert(label.host);
+    const auto found = strongest.find(rank);
+    if (found != strongest.end()) label.event = found->second;
+    const bool is_root = culprit != nullptr && !culprit->all_ranks && culprit->place.rank == rank;
+    const bool alike = culprit != nullptr && culprit->all_ranks;
+    const bool same_fault = culprit != nullptr && std::find(culprit->ranks.begin(), culprit->ranks.end(), rank) != culprit->ranks.end();
+    if (is_root || alike || (same_fault && culprit->place.host == label.host)) {
+      label.role = "root";
+      label.because = alike ? "all ranks show the same fault" : is_root ? "the first fault is here" : "shows the same fault on the same host";
+      if (culprit->root != nullptr && is_root) label.event = culprit->root;
+    } else if (label.event == nullptr) {
+      label.role = "no_evidence";
+      label.because = facts != incident.ranks.end() && facts->second.last_words != nullptr
+                          ? "wrote no failure line; its log just ends"
+                          : "no log line of this rank was seen";
+    } else {
+      const bool teardown = label.event->signature->role == Role::kTeardown;
+      label.role = teardown ? "teardown" : "collateral";
+      label.because = Cat(label.event->signature->row.title(),
+                          culprit != nullptr ? ": an effect of the first fault" : ": an effect or a wait; no cause of its own is proven");
+    }
+    out.push_back(std::move(label));
+  }
+  for (const auto& [host, event] : host_events) {
+    if (host.empty() || hosts_with_ranks.contains(host)) continue;
+    Label label;
+    label.host = host;
+    const bool is_root = culprit != nullptr && !culprit->place.rank && culprit->place.host == host;
+    label.event = event;
+    label.role = is_root ? "root" : event->signature->role == Role::kTeardown ? "teardown" : "collateral";
+    label.because = is_root ? "the first fault is on this host" : event->signature->row.title();
+    out.push_back(std::move(label));
+  }
+  return out;
+}
+
+}  // namespace firstfault

@@ -1,0 +1,72 @@
+#include "correlate/parse/progress.h"
+
+#include <re2/re2.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "correlate/text.h"
+
+namespace firstfault {
+namespace {
+
+struct Form {
+  const char* regex;  // group 1: the number
+  bool bar;
+};
+// First match wins: the more specific forms stand first.
+constexpr Form kSteps[] = {
+    {R"(^[^|\n]{0,80}?\d{1,3}%\|[^|\n]*\| *(\d+)/\d+ \[)", true},                        // tqdm
+    {R"((?i)\biteration[ :=]+(\d+)(?: */|\b))", false},                                  // Megatron
+    {R"((?i)\b(?:global_step|global step|total step)[ '":=]+(\d+))", false},
+    {R"((?i)\b(?:train_?step|iter|step|step_in_epoch|steps)[ '":=#\[]+(\d+))", false},
+    {R"((?i)\bbatch[ :=]+(?:\d+/)?(\d+))", false},
+};
+
+}  // namespace
+
+std::optional<double> ParseSize(std::string_view text) {
+  text = Trim(text);
+  size_t digits = 0;
+  while (digits < text.size() && (IsDigit(text[digits]) || text[digits] == '.')) ++digits;
+  const auto number = ParseNumber<double>(text.substr(0, digits));
+  if (!number) return std::nullopt;
+  const std::string_view unit = Trim(text.substr(digits));
+  if (unit.empty() || unit == "bytes" || unit == "B") return number;
+  double scale = 1;
+  for (char c : std::string_view("KMGT")) {
+    scale *= 1024;
+    if (unit[0] == c || unit[0] == static_cast<char>(c + 32)) return *number * scale;
+  }
+  return std::nullopt;
+}
+
+ProgressFields ParseProgress(std::string_view message) {
+  static const std::vector<std::unique_ptr<RE2>>* const steps = [] {
+    auto* out = new std::vector<std::unique_ptr<RE2>>;
+    for (const Form& form : kSteps) out->push_back(std::make_unique<RE2>(form.regex, RE2::Latin1));
+    return out;
+  }();
+  static const RE2* const rank = new RE2(R"((?i)\brank[ :=#]{1,2}(\d{1,6})\b)", RE2::Latin1);
+  static const RE2* const memory = new RE2(
+      R"((?i)\b(?:rss|ram|host mem(?:ory)?|cpu mem(?:ory)?)\b[^0-9\n]{0,16}(\d+(?:\.\d+)? ?[KMGT]?i?B?)\b)",
+      RE2::Latin1);
+  ProgressFields out;
+  const re2::StringPiece text(message.data(), message.size());
+  for (size_t i = 0; i < steps->size(); ++i) {
+    int64_t number = 0;
+    if (RE2::PartialMatch(text, *(*steps)[i], &number)) {
+      out.step = number;
+      out.bar = kSteps[i].bar;
+      break;
+    }
+  }
+  int32_t number = 0;
+  if (RE2::PartialMatch(text, *rank, &number)) out.rank = number;
+  re2::StringPiece size;
+  if (RE2::PartialMatch(text, *memory, &size)) out.memory_bytes = ParseSize({size.data(), size.size()});
+  return out;
+}
+
+}  // namespace firstfault

@@ -1,0 +1,700 @@
+#include "correlate/source_scanner.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "correlate/check.h"
+#include "correlate/line_hits.h"
+#include "correlate/parse/elastic_report.h"
+#include "correlate/parse/line.h"
+#include "correlate/parse/progress.h"
+#include "correlate/parse/traceback.h"
+#include "correlate/text.h"
+
+namespace firstfault {
+namespace {
+
+// One automaton pass takes this much; larger chunks leave the second-level cache.
+constexpr size_t kChunkBytes = 128 << 10;
+// Bytes kept before the line that is being worked on: context and prefixes of 100 lines.
+constexpr size_t kBackBytes = 96 << 10;
+// Bytes that must stand behind a hit before it is worked on, so that its block is whole.
+constexpr size_t kAheadBytes = 96 << 10;
+// Lines parsed without a hit: the head gives habits and identity, the others where ranks stood.
+constexpr size_t kHeadLines = 120, kBeforeFaultLines = 120, kTailLines = 240;
+constexpr size_t kHabitLines = 64;
+// Context kept with the first fault of a source.
+constexpr size_t kContextLines = 100, kContextBytes = 16 << 10;
+// Copies of one (writer, signature) kept in full; later ones are counted.
+constexpr int64_t kCopiesMax = 16;
+constexpr size_t kBlockLinesMax = 64, kContinuationLinesMax = 6;
+constexpr size_t kEventsMax = 20000, kFactsMax = 4000, kWritersMax = 8192, kStampsMax = 64;
+// Progress and memory samples kept of one rank in one source: the first ones and the last ones.
+constexpr size_t kSamplesFirst = 4, kSamplesLast = 12;
+constexpr size_t kTailTextLines = 20;
+// How far back a line without a stamp looks for the last stamp before it.
+constexpr size_t kStampBackLines = 40;
+
+struct Match {
+  uint32_t signature;
+  Fields fields;
+};
+
+std::string Bounded(std::string_view text) { return std::string(text.substr(0, kTextBytesMax)); }
+
+// Keeps the first and the last samples of each rank.
+template <typename T>
+void Thin(std::vector<T>* items) {
+  std::map<std::optional<int32_t>, size_t> total, seen;
+  for (const T& item : *items) ++total[item.rank];
+  std::vector<T> kept;
+  for (T& item : *items) {
+    const size_t index = seen[item.rank]++;
+    if (index < kSamplesFirst || index + kSamplesLast >= total[item.rank]) kept.push_back(std::move(item));
+  }
+  *items = std::move(kept);
+}
+
+}  // namespace
+
+class SourceScanner::Impl {
+ public:
+  Impl(const Engine& engine, ScanBuffers& buffers, SourceInfo info)
+      : catalogue_(*engine.catalogue), patterns_(*engine.patterns), buffers_(buffers), window_(buffers.window) {
+    digest_.info = std::move(info);
+    window_.clear();
+    traceback_ = catalogue_.IndexOf("py.traceback").value_or(UINT32_MAX);
+  }
+
+  void Feed(std::string_view bytes) {
+    digest_.bytes += static_cast<int64_t>(bytes.size());
+    while (!bytes.empty()) {
+      if (skipping_line_) {
+        const size_t newline = bytes.find('\n');
+        const size_t dropped = newline == std::string_view::npos ? bytes.size() : newline;
+        base_ += dropped;
+        scanned_ = base_;
+        bytes.remove_prefix(dropped);
+        if (bytes.empty()) return;
+        skipping_line_ = false;
+        base_ += 1;  // the newline itself ends the cut line
+        scanned_ = base_;
+        bytes.remove_prefix(1);
+        continue;
+      }
+      const std::string_view piece = bytes.substr(0, kChunkBytes);
+      window_.append(piece);
+      bytes.remove_prefix(piece.size());
+      ScanWholeLines();
+      if (End() - scanned_ >= kLineBytesMax) {
+        ++digest_.lines_cut;
+        Flush();
+        skipping_line_ = true;
+      }
+      Work(scanned_ > kAheadBytes ? scanned_ - kAheadBytes : 0);
+      Trim();
+    }
+  }
+
+  void Skip(uint64_t bytes) {
+    Flush();
+    base_ += bytes;
+    scanned_ = base_;
+    skipping_line_ = false;
+    digest_.bytes += static_cast<int64_t>(bytes);
+  }
+
+  SourceDigest Finish() {
+    if (!skipping_line_) ScanTo(End());
+    Work(UINT64_MAX);
+    EnsureHead();
+    SampleTail();
+    // Everything is numbered by the cursor: move it over the rest.
+    digest_.lines = LineNumberAt(End()) - 1;
+    if (!window_.empty() && window_.back() != '\n') ++digest_.lines;
+    Thin(&digest_.progress);
+    Thin(&digest_.memory);
+    for (auto& [key, writer] : writers_) digest_.writers.push_back(std::move(writer));
+    return std::move(digest_);
+  }
+
+ private:
+  uint64_t End() const { return base_ + window_.size(); }
+  std::string_view Bytes(uint64_t begin, uint64_t end) const {
+    FF_CHECK(begin >= base_ && end <= End() && begin <= end);
+    return std::string_view(window_).substr(begin - base_, end - begin);
+  }
+
+  // Number of the line that begins at `offset`. Offsets must not decrease much: the cursor walks forward,
+  // and back only inside the window.
+  int64_t LineNumberAt(uint64_t offset) {
+    if (offset >= cursor_offset_) {
+      const std::string_view between = Bytes(std::max(cursor_offset_, base_), offset);
+      cursor_line_ += std::count(between.begin(), between.end(), '\n');
+      cursor_offset_ = offset;
+      return cursor_line_;
+    }
+    const std::string_view between = Bytes(offset, cursor_offset_);
+    return cursor_line_ - std::count(between.begin(), between.end(), '\n');
+  }
+
+  Position PositionOf(uint64_t offset) {
+    return {static_cast<uint32_t>(LineNumberAt(offset)), offset};
+  }
+
+  void ScanWholeLines() {
+    const std::string_view unscanned = Bytes(scanned_, End());
+    const void* newline = memrchr(unscanned.data(), '\n', unscanned.size());
+    if (newline == nullptr) return;
+    ScanTo(scanned_ + static_cast<size_t>(static_cast<const char*>(newline) - unscanned.data()) + 1);
+  }
+
+  // Scans whole lines up to `end` and remembers the lines with hits.
+  void ScanTo(uint64_t end) {
+    if (end <= scanned_) return;
+    for (LineHit& line : FindLineHits(patterns_, buffers_.scratch, buffers_.hits, Bytes(scanned_, end))) {
+      line.begin += scanned_;
+      line.end += scanned_;
+      pending_.push_back(std::move(line));
+    }
+    scanned_ = end;
+  }
+
+  // Works on the remembered lines that begin before `limit`.
+  void Work(uint64_t limit) {
+    size_t done = 0;
+    while (done < pending_.size() && pending_[done].begin < limit) {
+      EnsureHead();
+      // A copy: the block's reading may not see the list move.
+      const LineHit line = pending_[done];
+      if (!consumed_.contains(line.begin)) WorkOn(line);
+      ++done;
+    }
+    pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(done));
+  }
+
+  void WorkOn(const LineHit& hit) {
+    // Another writer's line glued behind this one, or behind a progress bar, is a line of its own.
+    const SourceLine whole(hit.begin, Bytes(hit.begin, hit.end), habits_);
+    std::vector<size_t> cuts = GluedStarts(whole.text);
+    cuts.insert(cuts.begin(), 0);
+    for (size_t i = 0; i < cuts.size(); ++i) {
+      const size_t end = i + 1 < cuts.size() ? cuts[i + 1] : whole.text.size();
+      const std::string piece(whole.text.substr(cuts[i], end - cuts[i]));
+      auto line = std::make_unique<SourceLine>(hit.begin, piece, habits_);
+      std::vector<Match> matches = MatchLine(*line, hit.patterns);
+      if (matches.empty()) continue;
+      if (Cancel(matches, *line)) {
+        NoteBenign(matches);
+        continue;
+      }
+      const bool benign = std::any_of(matches.begin(), matches.end(),
+                                      [&](const Match& m) { return RoleOf(m) == Role::kBenign; });
+      if (benign) {
+        NoteBenign(matches);
+        continue;
+      }
+      std::vector<Match> events;
+      for (Match& match : matches) {
+        if (RoleOf(match) == Role::kContext) {
+          AddFact(match, *line, hit.begin);
+        } else {
+          events.push_back(std::move(match));
+        }
+      }
+      if (!events.empty()) Block(std::move(line), hit, std::move(events), i + 1 == cuts.size());
+    }
+  }
+
+  void NoteBenign(const std::vector<Match>& matches) {
+    for (const Match& match : matches) {
+      std::vector<uint32_t>& seen = digest_.benign;
+      if (std::find(seen.begin(), seen.end(), match.signature) == seen.end()) seen.push_back(match.signature);
+    }
+  }
+
+  Role RoleOf(const Match& match) const { return catalogue_.signatures()[match.signature].role; }
+
+  // The signatures among `patterns` that this line really has, with their captures.
+  std::vector<Match> MatchLine(const SourceLine& line, const std::vector<uint32_t>& patterns) const {
+    std::vector<Match> out;
+    constexpr int kGroupsMax = 24;
+    for (uint32_t id : patterns) {
+      const CompiledPattern& pattern = catalogue_.patterns()[id];
+      const bool known = std::any_of(out.begin(), out.end(),
+                                     [&](const Match& m) { return m.signature == pattern.signature; });
+      if (known) continue;
+      const int groups = static_cast<int>(pattern.groups.size());
+      FF_CHECK(groups <= kGroupsMax);
+      re2::StringPiece found[kGroupsMax];
+      const re2::StringPiece text(line.text.data(), line.text.size());
+      bool matched = false;
+      if (pattern.at_start) {
+        for (size_t start : line.peeled.starts) {
+          size_t at = start;
+          while (at < line.text.size() && line.text[at] == ' ') ++at;
+          if (pattern.re->Match(text, at, text.size(), RE2::ANCHOR_START, found, groups)) {
+            matched = true;
+            break;
+          }
+        }
+      } else {
+        matched = pattern.re->Match(text, 0, text.size(), RE2::UNANCHORED, found, groups);
+      }
+      if (!matched) continue;
+      Match match{pattern.signature, {}};
+      for (int g = 1; g < groups; ++g) {
+        if (found[g].data() == nullptr || pattern.groups[static_cast<size_t>(g)].empty()) continue;
+        match.fields.emplace_back(pattern.groups[static_cast<size_t>(g)], std::string(found[g]));
+      }
+      for (const auto& [name, value] : match.fields) {
+        const uint32_t refined = catalogue_.Refine(match.signature, name, value);
+        if (refined != match.signature) {
+          match.signature = refined;
+          break;
+        }
+      }
+      out.push_back(std::move(match));
+    }
+    return out;
+  }
+
+  // A line that withdraws an earlier one ("Thread is unstuck!").
+  bool Cancel(const std::vector<Match>& matches, const SourceLine& line) {
+    bool any = false;
+    for (const Match& match : matches) {
+      const std::string& target = catalogue_.signatures()[match.signature].row.cancels();
+      if (target.empty()) continue;
+      any = true;
+      const uint32_t index = catalogue_.IndexOf(target).value_or(UINT32_MAX);
+      for (auto it = digest_.events.rbegin(); it != digest_.events.rend(); ++it) {
+        if (it->signature == index && WriterOf(it->prefix) == WriterOf(line.peeled.prefix)) {
+          digest_.events.erase(std::next(it).base());
+          break;
+        }
+      }
+    }
+    return any;
+  }
+
+  void AddFact(const Match& match, const SourceLine& line, uint64_t offset) {
+    if (digest_.facts.size() >= kFactsMax) return;
+    // Facts repeat in every step's banner: one copy says it.
+    std::string key = Cat(match.signature, "\n", line.peeled.prefix.host, "\n");
+    for (const auto& [name, value] : match.fields) key += Cat(name, "=", value, "\n");
+    if (line.peeled.prefix.pid) key += Cat("pid=", *line.peeled.prefix.pid);
+    if (!facts_seen_.insert(std::move(key)).second) return;
+    Event fact;
+    fact.signature = match.signature;
+    fact.at = PositionOf(offset);
+    fact.prefix = line.peeled.prefix;
+    fact.fields = match.fields;
+    fact.text = Bounded(Bytes(offset, LineEnd(offset)));
+    digest_.facts.push_back(std::move(fact));
+  }
+
+  uint64_t LineEnd(uint64_t begin) const {
+    const std::string_view rest = Bytes(begin, End());
+    const size_t newline = rest.find('\n');
+    return begin + (newline == std::string_view::npos ? rest.size() : newline);
+  }
+
+  // Patterns that hit the line at `offset`, from the remembered lines.
+  const LineHit* PendingAt(uint64_t offset) const {
+    const auto it = std::lower_bound(pending_.begin(), pending_.end(), offset,
+                                     [](const LineHit& line, uint64_t at) { return line.begin < at; });
+    return it != pending_.end() && it->begin == offset ? &*it : nullptr;
+  }
+
+  // A reader whose first line is `first` and that goes on in the window behind it.
+  LineReader ReaderFrom(std::unique_ptr<SourceLine> first, uint64_t line_end, bool can_go_on) {
+    auto shared = std::make_shared<std::unique_ptr<SourceLine>>(std::move(first));
+    auto next = std::make_shared<uint64_t>(line_end + 1);
+    return LineReader([this, shared, next, can_go_on]() -> std::unique_ptr<SourceLine> {
+      if (*shared != nullptr) return std::move(*shared);
+      if (!can_go_on || *next >= scanned_) return nullptr;
+      const uint64_t begin = *next;
+      const uint64_t end = LineEnd(begin);
+      *next = end + 1;
+      return std::make_unique<SourceLine>(begin, Bytes(begin, end), habits_);
+    });
+  }
+
+  void Block(std::unique_ptr<SourceLine> line, const LineHit& hit, std::vector<Match> matches, bool last_piece) {
+    const bool is_traceback = IsTracebackStart(line->message());
+    const uint64_t offset = hit.begin;
+    LineReader reader = ReaderFrom(std::move(line), hit.end, last_piece);
+    if (is_traceback) {
+      TracebackBlock(reader, offset);
+    } else {
+      MessageBlock(reader, offset, std::move(matches));
+    }
+  }
+
+  std::vector<Match> MatchesAt(const SourceLine& line) const {
+    const LineHit* hit = PendingAt(line.offset);
+    if (hit == nullptr) return {};
+    std::vector<Match> matches = MatchLine(line, hit->patterns);
+    std::erase_if(matches, [&](const Match& m) {
+      return RoleOf(m) == Role::kBenign || RoleOf(m) == Role::kContext || m.signature == traceback_;
+    });
+    return matches;
+  }
+
+  // The better name for an event: the inner fault before its wrapper, the cause before the symptom.
+  bool Better(const Match& a, const Match& b) const {
+    const auto rank = [&](const Match& m) {
+      const Signature& signature = catalogue_.signatures()[m.signature];
+      return std::make_tuple(!signature.row.wrapper(), signature.role, !signature.row.has_refines());
+    };
+    return rank(a) > rank(b);
+  }
+
+  void TracebackBlock(LineReader& reader, uint64_t offset) {
+    const TracebackParse parse = ParseTraceback(reader);
+    const bool ignored = PreviousLineStartsWith(offset, "Exception ignored in");
+    std::set<size_t> used;
+    for (const TracebackChain& chain : parse.chains) {
+      if (ignored) break;
+      struct Found {
+        size_t line;
+        Match match;
+      };
+      std::vector<Found> found;
+      std::vector<size_t> order;  // the cause first, then the others as printed
+      order.push_back(chain.cause);
+      for (size_t i = 0; i < chain.raised.size(); ++i) {
+        if (i != chain.cause) order.push_back(i);
+      }
+      for (size_t i : order) {
+        const Raised& raised = chain.raised[i];
+        for (size_t l = raised.line; l < raised.lines_end; ++l) {
+          for (Match& match : MatchesAt(*reader.At(l))) found.push_back({l, std::move(match)});
+        }
+        // The cause's own name stands, unless it is only a wrapper.
+        const bool named = std::any_of(found.begin(), found.end(), [&](const Found& f) {
+          return !catalogue_.signatures()[f.match.signature].row.wrapper();
+        });
+        if (named) break;
+      }
+      const Found* best = nullptr;
+      for (const Found& f : found) {
+        if (best == nullptr || Better(f.match, best->match)) best = &f;
+      }
+      const Raised& cause = chain.raised[chain.cause];
+      const bool wrapper = best == nullptr || catalogue_.signatures()[best->match.signature].row.wrapper();
+      const size_t deciding = best == nullptr || (wrapper && best->line != cause.line) ? cause.line : best->line;
+      Event event;
+      event.signature = best == nullptr ? traceback_ : best->match.signature;
+      event.in_traceback = true;
+      event.exception = cause.class_name;
+      if (best != nullptr) event.fields = best->match.fields;
+      for (const Found& f : found) {
+        if (&f != best) AddOther(f.match, &event);
+      }
+      const SourceLine& line = *reader.At(deciding);
+      event.prefix = line.peeled.prefix;
+      if (cause.process && !event.prefix.local_rank) event.prefix.local_rank = cause.process;
+      size_t block_end = cause.lines_end;
+      if (IsNamed(event, "elastic.childfailed")) {
+        block_end = std::max(block_end, AddReports(reader, deciding + 1, &event));
+      }
+      const bool first_chain = &chain == &parse.chains.front();
+      if (first_chain) {
+        for (size_t l : parse.lines) {
+          if (l != deciding && event.block.size() < kBlockLinesMax) event.block.push_back(Bounded(reader.At(l)->raw));
+        }
+      }
+      for (size_t l = deciding; l < block_end; ++l) used.insert(l);
+      Emit(std::move(event), line);
+    }
+    for (size_t l : parse.lines) used.insert(l);
+    Consume(reader, used);
+  }
+
+  bool IsNamed(const Event& event, std::string_view id) const {
+    return catalogue_.signatures()[event.signature].row.id() == id;
+  }
+
+  void AddOther(const Match& match, Event* event) const {
+    if (match.signature != event->signature) event->also.push_back(match.signature);
+    for (const auto& field : match.fields) event->fields.push_back(field);
+  }
+
+  size_t AddReports(LineReader& reader, size_t from, Event* event) {
+    ElasticReportParse report = ParseElasticReport(reader, from);
+    for (ElasticReport& entry : report.entries) {
+      entry.at = PositionOf(entry.at.byte_offset);
+      event->reports.push_back(std::move(entry));
+    }
+    return report.lines_end;
+  }
+
+  // A fault line and the lines that continue it.
+  void MessageBlock(LineReader& reader, uint64_t, std::vector<Match> matches) {
+    const SourceLine& first = *reader.At(0);
+    struct Found {
+      size_t line;
+      Match match;
+    };
+    std::vector<Found> found;
+    for (Match& match : matches) found.push_back({0, std::move(match)});
+    const auto best_of = [&] {
+      const Found* best = nullptr;
+      for (const Found& f : found) {
+        if (best == nullptr || Better(f.match, best->match)) best = &f;
+      }
+      return best;
+    };
+    // Only a wrapper's text, or an exception's, goes on in free lines; stack frames may follow anything.
+    const bool open_text = catalogue_.signatures()[best_of()->match.signature].row.wrapper() ||
+                           first.peeled.starts.size() > first.peeled.dialects.size() + 1;
+    std::set<size_t> used = {0};
+    for (size_t i = 1; i <= kBlockLinesMax; ++i) {
+      const SourceLine* line = reader.At(i);
+      if (line == nullptr || ::firstfault::Trim(line->message()).empty()) break;
+      if (line->peeled.dialects.size() != line->peeled.outer) break;  // a logger speaks anew
+      const WriterKey writer = WriterOf(line->peeled.prefix);
+      if (!writer.empty() && writer != WriterOf(first.peeled.prefix)) break;
+      const std::string_view message = line->message();
+      if (IsTracebackStart(message)) break;
+      const bool stack = message.starts_with("frame #") || message.starts_with("Exception raised from") ||
+                         message.starts_with("  what():") || message.starts_with("what():") ||
+                         message.starts_with("  ") || message.starts_with("    @ ");
+      if (!stack && (!open_text || i > kContinuationLinesMax)) break;
+      for (Match& match : MatchesAt(*line)) found.push_back({i, std::move(match)});
+      used.insert(i);
+    }
+    const Found* best = best_of();
+    Event event;
+    event.signature = best->match.signature;
+    event.fields = best->match.fields;
+    for (const Found& f : found) {
+      if (&f != best) AddOther(f.match, &event);
+    }
+    const SourceLine& line = *reader.At(best->line);
+    event.prefix = line.peeled.prefix;
+    if (best->line != 0 && WriterOf(event.prefix).empty()) event.prefix = first.peeled.prefix;
+    for (size_t l : used) {
+      if (l != best->line) event.block.push_back(Bounded(reader.At(l)->raw));
+    }
+    if (IsNamed(event, "elastic.childfailed")) {
+      const size_t end = AddReports(reader, best->line + 1, &event);
+      for (size_t l = best->line + 1; l < end; ++l) used.insert(l);
+    }
+    Emit(std::move(event), line);
+    Consume(reader, used);
+  }
+
+  void Consume(LineReader& reader, const std::set<size_t>& lines) {
+    for (size_t l : lines) {
+      if (l > 0) consumed_.insert(reader.At(l)->offset);
+    }
+  }
+
+  bool PreviousLineStartsWith(uint64_t offset, std::string_view text) const {
+    if (offset == 0 || offset <= base_) return false;
+    const uint64_t begin = LineBegin(offset - 1);
+    const SourceLine line(begin, Bytes(begin, offset - 1), habits_);
+    return line.message().starts_with(text);
+  }
+
+  // Begin of the line that contains `offset` (a newline belongs to the line it ends).
+  uint64_t LineBegin(uint64_t offset) const {
+    const std::string_view before = Bytes(base_, offset);
+    const size_t newline = before.rfind('\n');
+    return newline == std::string_view::npos ? base_ : base_ + newline + 1;
+  }
+
+  void Emit(Event event, const SourceLine& line) {
+    const Signature& signature = catalogue_.signatures()[event.signature];
+    const auto key = std::make_tuple(WriterOf(event.prefix), event.signature, event.exception);
+    auto [it, fresh] = copies_.try_emplace(key, Copies{0, digest_.events.size()});
+    Copies& copies = it->second;
+    ++copies.count;
+    if (copies.count > kCopiesMax || digest_.events.size() >= kEventsMax) {
+      ++digest_.events_folded;
+      if (copies.first < digest_.events.size()) {
+        ++digest_.events[copies.first].count;
+        digest_.events[copies.first].last_at = PositionOf(line.offset);
+      }
+      return;
+    }
+    event.at = PositionOf(line.offset);
+    event.last_at = event.at;
+    event.text = Bounded(Bytes(line.offset, LineEnd(line.offset)));
+    if (!event.prefix.stamp) event.stamp_before = StampBefore(line.offset);
+    const bool fault = signature.severity >= Severity::kError && signature.role > Role::kPrecursor;
+    if (fault && (!context_kept_ || (signature.role == Role::kInitiating && !root_context_kept_))) {
+      if (!context_kept_) SampleLines(line.offset, kBeforeFaultLines);
+      context_kept_ = true;
+      root_context_kept_ |= signature.role == Role::kInitiating;
+      event.context = LinesBefore(line.offset, kContextLines, kContextBytes);
+    }
+    if (event.prefix.stamp) AddStamp(event.at, *event.prefix.stamp);
+    digest_.events.push_back(std::move(event));
+  }
+
+  std::vector<std::string> LinesBefore(uint64_t offset, size_t count, size_t bytes) const {
+    std::vector<std::string> out;
+    uint64_t at = offset;
+    while (at > base_ && out.size() < count && bytes > 0) {
+      const uint64_t begin = LineBegin(at - 1);
+      const std::string_view line = Bytes(begin, at - 1);
+      if (line.size() > bytes) break;
+      bytes -= line.size();
+      out.emplace_back(line);
+      at = begin;
+    }
+    std::reverse(out.begin(), out.end());
+    return out;
+  }
+
+  std::optional<Stamp> StampBefore(uint64_t offset) const {
+    uint64_t at = offset;
+    for (size_t i = 0; i < kStampBackLines && at > base_; ++i) {
+      const uint64_t begin = LineBegin(at - 1);
+      const SourceLine line(begin, Bytes(begin, at - 1), habits_);
+      if (line.peeled.prefix.stamp) return line.peeled.prefix.stamp;
+      at = begin;
+    }
+    return std::nullopt;
+  }
+
+  // Parses lines for identity, clocks and progress; the lines before `end`, at most `count`, each once.
+  void SampleLines(uint64_t end, size_t count) {
+    uint64_t begin = end;
+    for (size_t i = 0; i < count && begin > std::max(base_, sampled_); ++i) begin = LineBegin(begin - 1);
+    begin = std::max(begin, sampled_);
+    while (begin < end && begin < End()) {
+      const uint64_t line_end = LineEnd(begin);
+      Sample(SourceLine(begin, Bytes(begin, line_end), habits_));
+      begin = line_end + 1;
+    }
+    sampled_ = std::max(sampled_, std::min<uint64_t>(begin, End()));
+  }
+
+  void Sample(const SourceLine& line) {
+    if (::firstfault::Trim(line.text).empty()) return;
+    const Position at = PositionOf(line.offset);
+    const ProgressFields fields = ParseProgress(line.message());
+    const Prefix& prefix = line.peeled.prefix;
+    std::optional<int32_t> rank = prefix.rank ? prefix.rank : fields.rank;
+    if (fields.step) {
+      digest_.progress.push_back({at, rank, *fields.step, fields.bar, prefix.stamp, Bounded(line.raw)});
+    }
+    if (fields.memory_bytes) digest_.memory.push_back({at, rank, *fields.memory_bytes, Bounded(line.raw)});
+    if (prefix.stamp) AddStamp(at, *prefix.stamp);
+    WriterKey key = WriterOf(prefix);
+    if (!key.rank && rank) key = WriterKey{rank, {}, {}, {}};
+    if (writers_.size() >= kWritersMax && !writers_.contains(key)) return;
+    Writer& writer = writers_[key];
+    writer.rank = rank;
+    writer.local_rank = prefix.local_rank;
+    writer.last_at = at;
+    writer.last_text = Bounded(line.raw);
+    if (prefix.stamp) writer.last_stamp = prefix.stamp;
+    writer.stopped_mid_work = fields.step.has_value();
+  }
+
+  void AddStamp(const Position& at, const Stamp& stamp) {
+    if (digest_.stamps.size() < kStampsMax) {
+      digest_.stamps.emplace_back(at, stamp);
+    } else {
+      digest_.stamps.back() = {at, stamp};  // the last one always stays
+    }
+  }
+
+  void EnsureHead() {
+    if (head_done_) return;
+    head_done_ = true;
+    std::vector<std::string_view> lines;
+    uint64_t at = base_, sample_end = base_;
+    for (size_t i = 0; i < kHeadLines && at < End(); ++i) {
+      const uint64_t end = LineEnd(at);
+      if (i < kHabitLines) lines.push_back(Bytes(at, end));
+      at = end + 1;
+      sample_end = std::min<uint64_t>(at, End());
+    }
+    habits_ = LearnHabits(lines);
+    SampleLines(sample_end, kHeadLines);
+  }
+
+  void SampleTail() {
+    SampleLines(End(), kTailLines);
+    uint64_t end = End();
+    if (end > base_ && window_.back() != '\n') {
+      const uint64_t begin = LineBegin(end);
+      digest_.tail.push_back(Bounded(Bytes(begin, end)));
+      end = begin;
+    }
+    std::vector<std::string> before = LinesBefore(end, kTailTextLines, kContextBytes);
+    digest_.tail.insert(digest_.tail.begin(), before.begin(), before.end());
+  }
+
+  // Everything so far is worked on, and nothing will join what comes.
+  void Flush() {
+    ScanTo(End());
+    Work(UINT64_MAX);
+    EnsureHead();
+    LineNumberAt(End());
+    if (!window_.empty() && window_.back() != '\n') ++cursor_line_;
+    base_ = End();
+    cursor_offset_ = base_;
+    window_.clear();
+    consumed_.clear();
+  }
+
+  void Trim() {
+    uint64_t keep = scanned_ > kAheadBytes ? scanned_ - kAheadBytes : 0;
+    if (!pending_.empty()) keep = std::min(keep, pending_.front().begin);
+    keep = keep > kBackBytes ? keep - kBackBytes : 0;
+    // Moving the window costs as much as it holds: only when a good part of it is done with.
+    if (keep <= base_ + kChunkBytes) return;
+    keep = LineBegin(keep);
+    if (keep <= base_) return;
+    if (cursor_offset_ < keep) LineNumberAt(keep);
+    window_.erase(0, keep - base_);
+    base_ = keep;
+    consumed_.erase(consumed_.begin(), consumed_.lower_bound(keep));
+  }
+
+  struct Copies {
+    int64_t count;
+    size_t first;
+  };
+
+  const Catalogue& catalogue_;
+  const PatternSet& patterns_;
+  ScanBuffers& buffers_;
+  std::string& window_;         // bytes [base_, End()) of the source
+  uint64_t base_ = 0;
+  uint64_t scanned_ = 0;        // whole lines up to here went through the automaton
+  uint64_t sampled_ = 0;        // lines up to here were offered as samples
+  uint64_t cursor_offset_ = 0;  // line numbers are counted up to here
+  int64_t cursor_line_ = 1;
+  bool skipping_line_ = false;  // inside a line that was cut
+  bool head_done_ = false;
+  bool context_kept_ = false, root_context_kept_ = false;
+  uint32_t traceback_ = UINT32_MAX;
+  PrefixHabits habits_;
+  std::vector<LineHit> pending_;   // offsets in the source, in order, not yet worked on
+  std::set<uint64_t> consumed_;    // lines that already belong to a block
+  std::set<std::string> facts_seen_;
+  std::map<WriterKey, Writer> writers_;
+  std::map<std::tuple<WriterKey, uint32_t, std::string>, Copies> copies_;
+  SourceDigest digest_;
+};
+
+SourceScanner::SourceScanner(const Engine& engine, ScanBuffers& buffers, SourceInfo info)
+    : impl_(std::make_unique<Impl>(engine, buffers, std::move(info))) {}
+SourceScanner::~SourceScanner() = default;
+void SourceScanner::Feed(std::string_view bytes) { impl_->Feed(bytes); }
+void SourceScanner::Skip(uint64_t bytes) { impl_->Skip(bytes); }
+SourceDigest SourceScanner::Finish() { return impl_->Finish(); }
+
+}  // namespace firstfault

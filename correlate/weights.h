@@ -1,0 +1,62 @@
+// weights.h: what each kind of evidence is worth, in log-odds. One readable table; each term that applies
+// to a suspect is a line that the user sees (--explain).
+//
+// Units:   natural log-odds; +1 makes a suspect 2.7 times as likely against every other.
+// Source:  ordering from the missing-rank and scoring experiments in the project's engine notes (kernel
+//          evidence and peer names are worth most, then collective numbers, then clocks); levels set by hand
+//          on the handed cases and on cases written from the signature reference, to be fitted on the
+//          simulator.
+#ifndef FIRSTFAULT_CORRELATE_WEIGHTS_H_
+#define FIRSTFAULT_CORRELATE_WEIGHTS_H_
+
+namespace firstfault::weights {
+
+// What the suspect's own line says. A cause in its own right starts ahead of anything it could explain.
+inline constexpr double kInitiating = 2.6;
+inline constexpr double kAmbiguous = 0.4;
+inline constexpr double kPrecursor = -1.0;
+inline constexpr double kCollateral = -2.0;
+inline constexpr double kTeardown = -2.5;
+inline constexpr double kFatal = 0.5;            // ends the process or the device
+inline constexpr double kHardwareKernel = 0.8;   // the kernel speaks: no user code could print it
+inline constexpr double kGenericException = -0.4;  // "some exception": may be an effect with its own text
+
+// What happened around it.
+inline constexpr double kExplainsOthers = 0.8;      // other ranks or hosts show only effects
+inline constexpr double kAlone = 0.5;               // nobody else has a cause of its own
+inline constexpr double kLaterInSameProcess = -2.2; // another cause stands before it in the same process
+inline constexpr double kToldToStopBefore = -1.6;   // SIGTERM was sent to it before
+inline constexpr double kWentOn = -3.5;             // training steps follow on the same rank
+inline constexpr double kLauncherPoints = 0.8;      // the launcher saw this rank end first on its host
+inline constexpr double kExitAgrees = 0.4;          // its exit code is one that a cause leaves
+inline constexpr double kAfterWatchdog = -0.8;      // it came behind this rank's own watchdog time-out
+
+// Accusations: lines of others that name it.
+inline constexpr double kAccusedRank = 1.1;         // per accuser, at most kAccusersMax
+inline constexpr double kAccusedHost = 0.6;
+inline constexpr int kAccusersMax = 3;
+inline constexpr double kAccusedButWaiting = -1.0;  // it reports a time-out itself: it waits too
+
+// Silence and collectives.
+inline constexpr double kOnlyOneSilent = 2.6;   // all others of the group timed out, this one did not
+inline constexpr double kFewSilent = 1.2;
+inline constexpr double kBehindInGroup = 2.4;   // enqueued less than the others
+inline constexpr double kOtherOperation = 2.4;  // same number, another operation or size
+inline constexpr double kScalarAmongGradients = 2.0;  // it reduces one number (a metric) where others reduce gradients
+inline constexpr double kKilledSilently = 1.8;  // ended by a signal that leaves no text
+inline constexpr double kBusyElsewhere = 0.9;   // alive in a long phase of its own while others waited
+
+// The hypothesis that none of the suspects is the cause.
+inline constexpr double kNobody = 1.2;
+
+// Naming an innocent rank is worse than naming none: below this probability, or this close to another
+// place, the verdict is "undetermined".
+inline constexpr double kNameAt = 0.75;
+inline constexpr double kNameAgainstNext = 3.0;
+// No log proves more than this; missing hosts lower it further.
+inline constexpr double kConfidenceMax = 0.97;
+inline constexpr double kConfidenceMissingHosts = 0.9;
+
+}  // namespace firstfault::weights
+
+#endif  // FIRSTFAULT_CORRELATE_WEIGHTS_H_

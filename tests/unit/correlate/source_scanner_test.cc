@@ -1,0 +1,228 @@
+// The reader of log bytes: hazards of real logs, bounds, and independence from how the bytes were cut.
+#include "correlate/source_scanner.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include "correlate/parse/line.h"
+#include "correlate/parse/progress.h"
+
+namespace firstfault {
+namespace {
+
+SourceDigest Scan(const std::string& bytes, size_t cut = SIZE_MAX, SourceInfo info = {}) {
+  static ScanBuffers buffers(*BuiltInEngine().patterns);
+  SourceScanner scanner(BuiltInEngine(), buffers, std::move(info));
+  for (size_t at = 0; at < bytes.size(); at += cut) {
+    scanner.Feed(std::string_view(bytes).substr(at, cut));
+    if (cut == SIZE_MAX) break;
+  }
+  return scanner.Finish();
+}
+
+std::string IdOf(const Event& event) { return BuiltInEngine().catalogue->signatures()[event.signature].row.id(); }
+
+const std::string kOom =
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 79.15 GiB of "
+    "which 1.02 GiB is free. Of the allocated memory 70.00 GiB is allocated by PyTorch, and 5.00 GiB is reserved by "
+    "PyTorch but unallocated.";
+
+TEST(SourceScanner, FindsAnEventWithItsPosition) {
+  const SourceDigest digest = Scan("one\ntwo\n[rank3]: " + kOom + "\nthree\n");
+  ASSERT_EQ(digest.events.size(), 1u);
+  const Event& event = digest.events[0];
+  EXPECT_EQ(IdOf(event), "oom.torch");
+  EXPECT_EQ(event.at.line, 3u);
+  EXPECT_EQ(event.at.byte_offset, 8u);
+  EXPECT_EQ(event.prefix.rank, 3);
+  EXPECT_EQ(FieldOf(event.fields, "asked"), "2.00 GiB");
+  EXPECT_EQ(digest.lines, 4);
+}
+
+TEST(SourceScanner, AnyCutGivesTheSameDigest) {
+  std::string log;
+  for (int i = 0; i < 3000; ++i) {
+    log += "iter " + std::to_string(i) + ": loss 1.2\r\n";
+    if (i % 500 == 7) log += "[rank" + std::to_string(i % 4) + "]: Traceback (most recent call last):\n  File \"a\", line 1, in f\nValueError: x\n";
+    if (i % 700 == 3) log += "\x1b[31m[rank1]: " + kOom + "\x1b[0m\n";
+  }
+  const SourceDigest whole = Scan(log);
+  for (size_t cut : {1, 7, 4096, 65536, 131072}) {
+    const SourceDigest digest = Scan(log, cut);
+    ASSERT_EQ(digest.events.size(), whole.events.size()) << cut;
+    for (size_t i = 0; i < whole.events.size(); ++i) {
+      EXPECT_EQ(digest.events[i].text, whole.events[i].text);
+      EXPECT_EQ(digest.events[i].at.line, whole.events[i].at.line);
+      EXPECT_EQ(digest.events[i].block, whole.events[i].block);
+    }
+    EXPECT_EQ(digest.lines, whole.lines);
+    EXPECT_EQ(digest.progress.size(), whole.progress.size());
+  }
+}
+
+TEST(SourceScanner, ColoursAndRedrawnBarsAreScannedAsStripped) {
+  const SourceDigest digest = Scan("100%|####| 10/10 [00:01<00:00]\rTraceback (most recent call last):\n  File \"a\", line 1, in f\n"
+                                   "\x1b[1mCUDA \x1b[31mout of memory. Tried to allocate 2.00 GiB (GPU 0; 31.75 GiB total\x1b[0m\n"
+                                   "KeyError: 'x'\n");
+  bool oom = false, traceback = false;
+  for (const Event& event : digest.events) {
+    oom |= IdOf(event) == "oom.torch";
+    traceback |= event.in_traceback;
+  }
+  EXPECT_TRUE(traceback);
+}
+
+TEST(SourceScanner, ALineGluedToAProgressBarIsItsOwn) {
+  const SourceDigest digest = Scan("Running:  88%|####| 371/421 [29:55<03:25, 2.5 examples/s]Traceback (most recent call last):\n"
+                                   "  File \"a\", line 1, in f\nKeyError: 'x'\n");
+  ASSERT_EQ(digest.events.size(), 1u);
+  EXPECT_TRUE(digest.events[0].in_traceback);
+  ASSERT_FALSE(digest.progress.empty());
+  EXPECT_TRUE(digest.progress[0].bar);
+  EXPECT_EQ(digest.progress[0].step, 371);
+}
+
+TEST(SourceScanner, FrameTextInsideATracebackIsNoEvent) {
+  const SourceDigest digest = Scan("Traceback (most recent call last):\n  File \"a\", line 1, in f\n    raise RuntimeError(\"" + kOom +
+                                   "\")\nValueError: other\n");
+  ASSERT_EQ(digest.events.size(), 1u);
+  EXPECT_NE(IdOf(digest.events[0]), "oom.torch");
+}
+
+TEST(SourceScanner, IgnoredExceptionsAreNoEvents) {
+  EXPECT_TRUE(Scan("Exception ignored in: <function _C.__del__ at 0x7f>\nTraceback (most recent call last):\n"
+                   "  File \"a\", line 1, in f\nOSError: [Errno 9] Bad file descriptor\n")
+                  .events.empty());
+}
+
+TEST(SourceScanner, StormsAreFoldedAndCounted) {
+  std::string log;
+  for (int i = 0; i < 1000; ++i) log += "[rank0]: " + kOom + "\n";
+  const SourceDigest digest = Scan(log);
+  EXPECT_LT(digest.events.size(), 50u);
+  EXPECT_EQ(digest.events[0].count + static_cast<int64_t>(digest.events.size()) - 1, 1000);
+  EXPECT_EQ(digest.events[0].last_at.line, 1000u);
+}
+
+TEST(SourceScanner, ContextOfTheFirstFaultIsKept) {
+  std::string log;
+  for (int i = 1; i <= 300; ++i) log += "line " + std::to_string(i) + "\n";
+  const SourceDigest digest = Scan(log + kOom + "\n");
+  ASSERT_EQ(digest.events.size(), 1u);
+  ASSERT_EQ(digest.events[0].context.size(), 100u);
+  EXPECT_EQ(digest.events[0].context.front(), "line 201");
+  EXPECT_EQ(digest.events[0].context.back(), "line 300");
+}
+
+TEST(SourceScanner, LongLinesAreCutAndCounted) {
+  const std::string log = std::string(3 * kLineBytesMax, 'x') + "\n" + kOom + "\n";
+  const SourceDigest digest = Scan(log, 100000);
+  EXPECT_EQ(digest.lines_cut, 1);
+  ASSERT_EQ(digest.events.size(), 1u);
+  EXPECT_EQ(digest.events[0].at.line, 2u);
+  EXPECT_EQ(digest.events[0].at.byte_offset, 3 * kLineBytesMax + 1);
+}
+
+TEST(SourceScanner, AMebibyteLineIsReadWhole) {
+  const std::string log = std::string(1 << 20, 'x') + " " + kOom + "\nend\n";
+  const SourceDigest digest = Scan(log, 4096);
+  EXPECT_EQ(digest.lines_cut, 0);
+  ASSERT_EQ(digest.events.size(), 1u);
+  EXPECT_LE(digest.events[0].text.size(), kTextBytesMax);
+}
+
+TEST(SourceScanner, HolesKeepOffsetsRight) {
+  ScanBuffers buffers(*BuiltInEngine().patterns);
+  SourceScanner scanner(BuiltInEngine(), buffers, {});
+  scanner.Feed("first\n");
+  scanner.Skip(uint64_t{4} << 30);
+  scanner.Feed(kOom + "\n");
+  const SourceDigest digest = scanner.Finish();
+  ASSERT_EQ(digest.events.size(), 1u);
+  EXPECT_EQ(digest.events[0].at.byte_offset, (uint64_t{4} << 30) + 6);
+  EXPECT_EQ(digest.events[0].at.line, 2u);
+}
+
+TEST(SourceScanner, RandomBytesNeitherCrashNorMatch) {
+  std::mt19937 random(7);
+  std::string log(1 << 20, '\0');
+  for (char& c : log) c = static_cast<char>(random());
+  const SourceDigest digest = Scan(log, 5000);
+  EXPECT_EQ(digest.bytes, 1 << 20);
+}
+
+TEST(SourceScanner, EmptyAndUnterminatedInput) {
+  EXPECT_EQ(Scan("").lines, 0);
+  const SourceDigest digest = Scan(kOom);
+  EXPECT_EQ(digest.lines, 1);
+  EXPECT_EQ(digest.events.size(), 1u);
+}
+
+TEST(SourceScanner, TorchrunReportIsOneEventWithItsEntries) {
+  const SourceDigest digest = Scan(
+      "Traceback (most recent call last):\n  File \"/opt/bin/torchrun\", line 8, in <module>\n"
+      "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+      "============================================================\ntrain.py FAILED\n"
+      "------------------------------------------------------------\nFailures:\n[1]:\n  time      : 2026-04-22_07:55:19\n"
+      "  host      : n02\n  rank      : 5 (local_rank: 1)\n  exitcode  : 1 (pid: 51121)\n  error_file: <N/A>\n"
+      "  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html\n"
+      "------------------------------------------------------------\nRoot Cause (first observed failure):\n[0]:\n"
+      "  time      : 2026-04-22_07:55:18\n  host      : n02\n  rank      : 4 (local_rank: 0)\n  exitcode  : -9 (pid: 51120)\n"
+      "  error_file: <N/A>\n  traceback : Signal 9 (SIGKILL) received by PID 51120\n"
+      "============================================================\n");
+  ASSERT_EQ(digest.events.size(), 1u);
+  ASSERT_EQ(digest.events[0].reports.size(), 2u);
+  EXPECT_EQ(digest.events[0].reports[0].rank, 5);
+  EXPECT_EQ(digest.events[0].reports[0].local_rank, 1);
+  EXPECT_TRUE(digest.events[0].reports[1].is_root);
+  EXPECT_EQ(digest.events[0].reports[1].exit_code, -9);
+  EXPECT_EQ(digest.events[0].reports[1].pid, 51120);
+}
+
+TEST(SourceScanner, TerminateChainTakesItsInnerName) {
+  const SourceDigest digest =
+      Scan("terminate called after throwing an instance of 'c10::DistBackendError'\n"
+           "  what():  [PG 2 Rank 3] Process group watchdog thread terminated with exception: CUDA error: an illegal memory "
+           "access was encountered\n");
+  ASSERT_EQ(digest.events.size(), 1u);
+  EXPECT_EQ(IdOf(digest.events[0]), "cuda.illegal_address");
+}
+
+TEST(SourceScanner, ACancellingLineTakesTheEarlierOneBack) {
+  const SourceDigest digest = Scan(
+      "W0101 10:00:00.000000 77 rendezvous.cc:31] [id=3] This thread has been waiting for `init` for 20 seconds and may be "
+      "stuck. Expected 4 threads to join the rendezvous, but not all of them arrived on time.\n"
+      "W0101 10:00:05.000000 77 rendezvous.cc:36] [id=3] Thread is unstuck! Warning above was a false-positive. Perhaps the "
+      "timeout is too short.\n");
+  EXPECT_TRUE(digest.events.empty());
+}
+
+TEST(Line, Cleaning) {
+  EXPECT_EQ(CleanLine("a\x1b[31mb\x1b[0mc"), "abc");
+  EXPECT_EQ(CleanLine("old\rnew\r"), "new");
+  EXPECT_EQ(CleanLine("a\x1b]0;title\a b"), "a b");
+  EXPECT_EQ(CleanLine(std::string_view("a\0b", 3)), "ab");
+  EXPECT_EQ(CleanLine("\x1b["), "");
+}
+
+TEST(Progress, FormsOfSteps) {
+  EXPECT_EQ(ParseProgress("iter 82692: loss 1.6").step, 82692);
+  EXPECT_EQ(ParseProgress(" iteration        2/     640 | consumed samples:").step, 2);
+  EXPECT_EQ(ParseProgress("Epoch 3, batch 250, loss").step, 250);
+  EXPECT_TRUE(ParseProgress("Map:  40%|####| 173440/421819 [13:20<17:25, 2317 examples/s]").bar);
+  EXPECT_FALSE(ParseProgress("saving checkpoint").step);
+  EXPECT_EQ(ParseProgress("lr 0.1 rank 4 RSS MEM USE: 4.98G").rank, 4);
+  EXPECT_NEAR(*ParseProgress("rank 4 RSS MEM USE: 2G").memory_bytes, 2.0 * (1 << 30), 1);
+}
+
+TEST(Progress, Sizes) {
+  EXPECT_EQ(ParseSize("512"), 512);
+  EXPECT_EQ(ParseSize("1 KiB"), 1024);
+  EXPECT_EQ(ParseSize("2.5MB"), 2.5 * 1024 * 1024);
+  EXPECT_FALSE(ParseSize("many"));
+}
+
+}  // namespace
+}  // namespace firstfault

@@ -55,9 +55,7 @@ ssize_t ArchiveStream::ReadPacked(archive*, void* self, const void** bytes) {
   auto* stream = static_cast<ArchiveStream*>(self);
   Block& block = stream->pending_;
   while (block.hole == 0 && block.bytes.empty()) {
-    const std::optional<Block> next = stream->packed_->Next();
-    if (!next) return 0;
-    block = *next;
+    if (!stream->packed_->Next(&block)) return 0;
   }
   if (block.hole > 0) {
     const size_t zeros = std::min<uint64_t>(block.hole, sizeof(kZeros));
@@ -80,19 +78,21 @@ void ArchiveStream::Fail(int result) {
   failure_ = ReadFailure{Trouble::kDamaged, words != nullptr ? words : ""};
 }
 
-std::optional<ArchiveStream::Member> ArchiveStream::NextMember() {
-  if (broken_) return std::nullopt;
-  failure_.reset();
+bool ArchiveStream::NextMember(Member* next) {
+  if (in_member_) failure_.reset();  // it was the member's
+  in_member_ = false;
+  if (broken_) return false;
   position_ = 0;
   int result;
   do {
     result = archive_read_next_header(archive_, &entry_);
   } while (result == ARCHIVE_RETRY);
-  if (result == ARCHIVE_EOF) return std::nullopt;
+  if (result == ARCHIVE_EOF) return false;
   if (!Readable(result)) {
     Fail(result);
-    return std::nullopt;
+    return false;
   }
+  in_member_ = true;
   Member member;
   if (archive_format(archive_) != ARCHIVE_FORMAT_RAW) {
     // In the C locale only one of the two forms of a name exists.
@@ -106,11 +106,12 @@ std::optional<ArchiveStream::Member> ArchiveStream::NextMember() {
     member.modified_ns =
         int64_t{archive_entry_mtime(entry_)} * 1'000'000'000 + archive_entry_mtime_nsec(entry_);
   }
-  return member;
+  *next = std::move(member);
+  return true;
 }
 
-std::optional<ByteStream::Block> ArchiveStream::Next() {
-  if (failure_) return std::nullopt;
+bool ArchiveStream::Next(Block* block) {
+  if (failure_) return false;
   const void* data = nullptr;
   size_t size = 0;
   la_int64_t offset = 0;
@@ -121,18 +122,18 @@ std::optional<ByteStream::Block> ArchiveStream::Next() {
   if (result == ARCHIVE_EOF) {
     // A hole at the end of a sparse member has no block.
     const uint64_t end = archive_entry_size_is_set(entry_) ? archive_entry_size(entry_) : 0;
-    if (end <= position_) return std::nullopt;
-    const uint64_t hole = end - std::exchange(position_, end);
-    return Block{hole, {}};
+    if (end <= position_) return false;
+    *block = Block{end - std::exchange(position_, end), {}};
+    return true;
   }
   if (!Readable(result)) {
     Fail(result);
-    return std::nullopt;
+    return false;
   }
   const uint64_t start = std::max(position_, static_cast<uint64_t>(offset));
-  Block block{start - position_, std::string_view(static_cast<const char*>(data), size)};
+  *block = Block{start - position_, std::string_view(static_cast<const char*>(data), size)};
   position_ = start + size;
-  return block;
+  return true;
 }
 
 }  // namespace firstfault

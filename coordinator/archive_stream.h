@@ -41,8 +41,9 @@ class ArchiveStream : public ByteStream {
   ArchiveStream(const ArchiveStream&) = delete;
   ArchiveStream& operator=(const ArchiveStream&) = delete;
 
-  std::optional<Member> NextMember();
-  std::optional<Block> Next() override;
+  // False: no more members, or a failure(). `member` is then unchanged.
+  bool NextMember(Member* member);
+  bool Next(Block* block) override;
 
  private:
   static ssize_t ReadPacked(archive*, void* self, const void** bytes);
@@ -50,6 +51,7 @@ class ArchiveStream : public ByteStream {
 
   archive* archive_;
   archive_entry* entry_ = nullptr;
+  bool in_member_ = false;
   bool broken_ = false;    // nothing can follow
   uint64_t position_ = 0;  // in the member
   ByteStream* packed_ = nullptr;

@@ -49,67 +49,69 @@ uint64_t FileStream::SkipHole() {
   return position_ - static_cast<uint64_t>(start);
 }
 
-std::optional<ByteStream::Block> FileStream::Next() {
-  if (failure_ || position_ >= size_) return std::nullopt;
-  Block block;
-  block.hole = SkipHole();
-  if (failure_ || position_ >= size_) return block;
+bool FileStream::Next(Block* block) {
+  if (failure_ || position_ >= size_) return false;
+  const uint64_t hole = SkipHole();
+  if (failure_ || position_ >= size_) {
+    *block = Block{hole, {}};
+    return hole > 0;
+  }
   const size_t want = std::min<uint64_t>(kReadChunkBytes, data_end_ - position_);
   const ssize_t got =
       RetryInterrupted([&] { return pread(fd_, buffer_->data(), want, static_cast<off_t>(position_)); });
   if (got < 0) {
     failure_ = ReadFailure{Trouble::kReadFailed, Cat(std::strerror(errno), " at byte ", position_)};
-    return std::nullopt;
+    return false;
   }
   if (got == 0) {
     failure_ = Shrank(position_);
-    return std::nullopt;
+    return false;
   }
-  block.bytes = std::string_view(buffer_->data(), static_cast<size_t>(got));
+  *block = Block{hole, std::string_view(buffer_->data(), static_cast<size_t>(got))};
   position_ += static_cast<uint64_t>(got);
-  return block;
+  return true;
 }
 
 PipeStream::PipeStream(int fd, std::string* buffer) : fd_(fd), buffer_(buffer) {
   buffer_->resize(kReadChunkBytes);
 }
 
-std::optional<ByteStream::Block> PipeStream::Next() {
-  if (failure_) return std::nullopt;
+bool PipeStream::Next(Block* block) {
+  if (failure_) return false;
   const ssize_t got = RetryInterrupted([&] { return read(fd_, buffer_->data(), kReadChunkBytes); });
   if (got < 0) failure_ = ReadFailure{Trouble::kReadFailed, std::strerror(errno)};
-  if (got <= 0) return std::nullopt;
-  return Block{0, std::string_view(buffer_->data(), static_cast<size_t>(got))};
+  if (got <= 0) return false;
+  *block = Block{0, std::string_view(buffer_->data(), static_cast<size_t>(got))};
+  return true;
 }
 
 PeekedStream::PeekedStream(ByteStream* inner, size_t head_bytes, std::string* head)
     : inner_(inner), head_(head) {
   head_->clear();
-  while (head_->size() < head_bytes) {
-    after_head_ = inner_->Next();
-    if (!after_head_) break;
+  while (head_->size() < head_bytes && inner_->Next(&after_head_)) {
     if (head_->empty()) {
-      head_hole_ += after_head_->hole;
-    } else if (after_head_->hole > 0) {
+      head_hole_ += std::exchange(after_head_.hole, 0);
+    } else if (after_head_.hole > 0) {
       break;  // the head ends at a hole; this block is given after it
     }
-    const size_t take = std::min(head_bytes - head_->size(), after_head_->bytes.size());
-    head_->append(after_head_->bytes.substr(0, take));
-    after_head_ = Block{0, after_head_->bytes.substr(take)};
+    const size_t take = std::min(head_bytes - head_->size(), after_head_.bytes.size());
+    head_->append(after_head_.bytes.substr(0, take));
+    after_head_.bytes.remove_prefix(take);
   }
 }
 
-std::optional<ByteStream::Block> PeekedStream::Next() {
-  if (!head_given_) {
-    head_given_ = true;
-    if (head_hole_ > 0 || !head_->empty()) return Block{head_hole_, *head_};
+bool PeekedStream::Next(Block* block) {
+  if (!std::exchange(head_given_, true) && (head_hole_ > 0 || !head_->empty())) {
+    *block = Block{head_hole_, *head_};
+    return true;
   }
-  if (after_head_ && (after_head_->hole > 0 || !after_head_->bytes.empty())) {
-    return std::exchange(after_head_, std::nullopt);
+  if (after_head_.hole > 0 || !after_head_.bytes.empty()) {
+    *block = std::exchange(after_head_, Block());
+    return true;
   }
-  const std::optional<Block> block = inner_->Next();
+  const bool more = inner_->Next(block);
   failure_ = inner_->failure();
-  return block;
+  return more;
 }
 
 }  // namespace firstfault

@@ -2,9 +2,9 @@
 //
 // Why:     plain files, pipes and archive members are read by the same code, and files are read in chunks
 //          with pread, never mapped: a file may shrink while it is read.
-// Model:   Next() gives blocks in order until nullopt. A block says how many bytes of hole come before it.
-// Errors:  a stream that broke off ends like any other and then has a failure().
-// Threads: one thread. Block bytes live until the next call.
+// Model:   Next() gives blocks in order until it returns false. A block says how many bytes of hole come
+// before it. Errors:  a stream that broke off ends like any other and then has a failure(). Threads: one
+// thread. Block bytes live until the next call.
 #ifndef FIRSTFAULT_COORDINATOR_BYTE_STREAM_H_
 #define FIRSTFAULT_COORDINATOR_BYTE_STREAM_H_
 
@@ -27,7 +27,8 @@ class ByteStream {
     std::string_view bytes;  // empty only where a hole ends the source
   };
   virtual ~ByteStream() = default;
-  virtual std::optional<Block> Next() = 0;
+  // False: the end. `block` is then unchanged.
+  virtual bool Next(Block* block) = 0;
   const std::optional<ReadFailure>& failure() const { return failure_; }
 
  protected:
@@ -39,7 +40,7 @@ class ByteStream {
 class FileStream : public ByteStream {
  public:
   FileStream(int fd, uint64_t size, bool may_have_holes, std::string* buffer);
-  std::optional<Block> Next() override;
+  bool Next(Block* block) override;
 
  private:
   uint64_t SkipHole();
@@ -56,7 +57,7 @@ class FileStream : public ByteStream {
 class PipeStream : public ByteStream {
  public:
   PipeStream(int fd, std::string* buffer);
-  std::optional<Block> Next() override;
+  bool Next(Block* block) override;
 
  private:
   int fd_;
@@ -69,13 +70,13 @@ class PeekedStream : public ByteStream {
   // Reads up to `head_bytes` of data from `inner` into `head`, which becomes the first block.
   PeekedStream(ByteStream* inner, size_t head_bytes, std::string* head);
   std::string_view head() const { return *head_; }
-  std::optional<Block> Next() override;
+  bool Next(Block* block) override;
 
  private:
   ByteStream* inner_;
   std::string* head_;
   uint64_t head_hole_ = 0;
-  std::optional<Block> after_head_;
+  Block after_head_;  // what was read beyond the head
   bool head_given_ = false;
 };
 

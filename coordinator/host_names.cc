@@ -19,22 +19,22 @@ namespace {
 // First words of log files and run folders. Whatever number follows, it counts runs, not machines.
 const std::unordered_set<std::string>& LogWords() {
   static const auto& words = *new std::unordered_set<std::string>{
-      "after",     "all",     "app",    "attempt", "backup",     "batch",   "before",   "bench",
-      "bert",      "boot",    "build",  "case",    "checkpoint", "chunk",   "ci",       "ckpt",
-      "config",    "console", "copy",   "cuda",    "current",    "data",    "dcgm",     "debug",
-      "deepspeed", "device",  "dmesg",  "dpo",     "dump",       "epoch",   "err",      "error",
-      "errors",    "eval",    "events", "exp",     "experiment", "export",  "finetune", "fold",
-      "full",      "global",  "gpt",    "group",   "head",       "info",    "iso",      "iter",
-      "job",       "jobs",    "kernel", "kmsg",    "last",       "launch",  "launcher", "llama",
-      "local",     "log",     "logs",   "lr",      "main",       "metrics", "mistral",  "model",
-      "monitor",   "nccl",    "new",    "nvidia",  "old",        "oom",     "out",      "output",
-      "part",      "phase",   "pod",    "ppo",     "pretrain",   "prev",    "previous", "proc",
-      "process",   "profile", "qwen",   "rank",    "raw",        "report",  "resnet",   "restart",
-      "result",    "results", "rlhf",   "run",     "runs",       "sample",  "sbatch",   "seed",
-      "session",   "sft",     "shard",  "slurm",   "stage",      "stats",   "stderr",   "stdout",
-      "step",      "summary", "sweep",  "t",       "tail",       "task",    "test",     "tmp",
-      "torchrun",  "trace",   "train",  "trainer", "training",   "trial",   "v",        "val",
-      "valid",     "version", "vit",    "warn",    "xid"};
+      "after",     "all",     "app",      "attempt",  "backup",     "batch",    "before",   "bench",
+      "bert",      "boot",    "build",    "case",     "checkpoint", "chunk",    "ci",       "ckpt",
+      "config",    "console", "copy",     "cuda",     "current",    "data",     "dcgm",     "debug",
+      "deepspeed", "device",  "dmesg",    "dpo",      "dump",       "epoch",    "err",      "error",
+      "errors",    "eval",    "events",   "exp",      "experiment", "export",   "finetune", "fold",
+      "full",      "global",  "gpt",      "group",    "head",       "info",     "iso",      "iter",
+      "job",       "jobs",    "kernel",   "kmsg",     "last",       "launch",   "launcher", "llama",
+      "local",     "log",     "logs",     "main",     "metrics",    "mistral",  "model",    "monitor",
+      "nccl",      "new",     "nvidia",   "old",      "oom",        "out",      "output",   "part",
+      "phase",     "pod",     "ppo",      "pretrain", "prev",       "previous", "proc",     "process",
+      "profile",   "qwen",    "rank",     "raw",      "report",     "resnet",   "restart",  "result",
+      "results",   "rlhf",    "run",      "runs",     "sample",     "sbatch",   "seed",     "session",
+      "sft",       "shard",   "slurm",    "stage",    "stats",      "stderr",   "stdout",   "step",
+      "summary",   "sweep",   "tail",     "task",     "test",       "tmp",      "torchrun", "trace",
+      "train",     "trainer", "training", "trial",    "val",        "valid",    "version",  "vit",
+      "warn",      "xid"};
   return words;
 }
 
@@ -132,11 +132,12 @@ bool IsLogWord(std::string_view word) {
 
 bool LooksLikeHost(std::string_view word) {
   static const RE2& form = *new RE2("[A-Za-z][A-Za-z0-9]*(?:[.-][A-Za-z0-9]+)*");
-  static const RE2& gpu_index = *new RE2("(?i)gpu-?[0-9]");  // one log per GPU is as likely
+  // One log per GPU is as likely; versions and learning rates.
+  static const RE2& counted = *new RE2("(?i)gpu-?[0-9]|(?:v|t|lr)[0-9.]+");
   const bool numbered = std::any_of(word.begin(), word.end(), IsDigit);
   const bool lettered = word.size() > 2 && word[word.size() - 2] == '-';
   return (numbered || lettered) && word.size() <= 253 && RE2::FullMatch(word, form) && !IsLogWord(word) &&
-         !IsHexId(word) && !RE2::FullMatch(word, gpu_index);
+         !IsHexId(word) && !RE2::FullMatch(word, counted);
 }
 
 void NameHostsBySiblings(const std::vector<SourceInfo*>& sources) {

@@ -165,32 +165,37 @@ struct ExportField {
   size_t size = 0;  // in the stream, line end included
 };
 
-// The field that `bytes` begins with; nullopt if it does not end in them. A line that is no field has an
+// The field that `bytes` begins with; false if it does not end in them. A line that is no field has an
 // empty name.
-std::optional<ExportField> FirstExportField(std::string_view bytes) {
+bool FirstExportField(std::string_view bytes, ExportField* field) {
   const size_t end = bytes.find('\n');
-  if (end == kNone) return std::nullopt;
+  if (end == kNone) return false;
   const std::string_view line = bytes.substr(0, end);
   const size_t equals = line.find('=');
-  if (equals != kNone) return ExportField{line.substr(0, equals), line.substr(equals + 1), end + 1};
-  ExportField field{{}, line, end + 1};
-  if (line.empty() || line.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != kNone) return field;
+  if (equals != kNone) {
+    *field = {line.substr(0, equals), line.substr(equals + 1), end + 1};
+    return true;
+  }
+  *field = {{}, line, end + 1};
+  if (line.empty() || line.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != kNone) return true;
   // A binary value: 8 bytes of size, low byte first, the value, a line end.
   const std::string_view rest = bytes.substr(end + 1);
-  if (rest.size() < 8) return std::nullopt;
+  if (rest.size() < 8) return false;
   uint64_t size = 0;
   for (int i = 7; i >= 0; --i) size = size << 8 | static_cast<unsigned char>(rest[i]);
-  if (size > kRecordBytesMax) return field;  // a word on a line of its own
-  if (rest.size() < 8 + size + 1) return std::nullopt;
-  return ExportField{line, rest.substr(8, size), end + 1 + 8 + size + 1};
+  if (size > kRecordBytesMax) return true;  // a word on a line of its own
+  if (rest.size() < 8 + size + 1) return false;
+  *field = {line, rest.substr(8, size), end + 1 + 8 + size + 1};
+  return true;
 }
 
 class JournalExportDecoder : public RecordDecoder {
  protected:
   size_t RecordSize(std::string_view bytes, size_t* resume) override {
-    while (const auto field = FirstExportField(bytes.substr(*resume))) {
-      *resume += field->size;
-      if (field->size == 1) return *resume;  // an empty line ends the entry
+    ExportField field;
+    while (FirstExportField(bytes.substr(*resume), &field)) {
+      *resume += field.size;
+      if (field.size == 1) return *resume;  // an empty line ends the entry
     }
     return kNone;
   }
@@ -198,9 +203,10 @@ class JournalExportDecoder : public RecordDecoder {
   bool Decode(std::string_view record, std::string* out) override {
     if (record == "\n") return true;
     Entry entry;
-    while (const auto field = FirstExportField(record)) {
-      SetField(field->name, field->value, &entry);
-      record.remove_prefix(field->size);
+    ExportField field;
+    while (FirstExportField(record, &field)) {
+      SetField(field.name, field.value, &entry);
+      record.remove_prefix(field.size);
     }
     return writer_.Write(entry, out);
   }

@@ -54,11 +54,11 @@ std::vector<std::string_view> Words(std::string_view line) {
 }
 
 bool GlobMatches(const std::string& glob, const std::string& path) {
-  if (fnmatch(glob.c_str(), path.c_str(), 0) == 0) return true;
-  const bool whole = glob.find('/') != std::string::npos;
+  const auto matches_from = [&](size_t start) { return fnmatch(glob.c_str(), path.c_str() + start, 0) == 0; };
+  if (glob.find('/') == std::string::npos) return matches_from(path.rfind('/') + 1);  // npos + 1 is 0
+  if (matches_from(0)) return true;
   for (size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
-    if (!whole) slash = path.rfind('/');
-    if (fnmatch(glob.c_str(), path.c_str() + slash + 1, 0) == 0) return true;
+    if (matches_from(slash + 1)) return true;
   }
   return false;
 }

@@ -10,8 +10,10 @@
 #ifndef FIRSTFAULT_COORDINATOR_MAP_FILE_H_
 #define FIRSTFAULT_COORDINATOR_MAP_FILE_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"

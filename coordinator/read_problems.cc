@@ -38,6 +38,8 @@ constexpr std::array<TroubleRow, static_cast<size_t>(Trouble::kCount)> kRows = {
      "more folders hold more files than the limit"},
     {"has records that its format does not allow; they are read as plain lines",
      "export it again if events are missing", "more files have records that their format does not allow"},
+    {"is a journal in systemd's own form and was not read", "export it with journalctl --file=PATH -o json",
+     "more journal files were not read"},
 }};
 
 }  // namespace

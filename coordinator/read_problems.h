@@ -32,6 +32,7 @@ enum class Trouble : uint8_t {
   kTooManyMembers,
   kTooManyFiles,
   kNotDecoded,
+  kJournalFile,
   kCount,
 };
 

@@ -77,10 +77,10 @@ const SourceNameRow kRows[] = {
     {Part::kFile, Kind::kRankLog,
      "(?i)(?P<maybe_host>" HOST ")[._-](?:global[_-]?)?rank[_-]?(?P<rank>[0-9]+)" END, "ts-0-rank0.log",
      "rank=0"},
-    {Part::kFile, Kind::kRankLog, "(?i)rank[_-]?(?P<rank>[0-9]+)[._-](?P<maybe_host>[a-z]" HOST ")" END,
-     "rank3-n01.log", "rank=3"},
     {Part::kFile, Kind::kRankLog, "(?i)(?:[^/]*[._-])?(?:global[_-]?)?rank[_-]?(?P<rank>[0-9]+)" END,
      "my_log_rank12.err", "rank=12 stream=stderr"},
+    {Part::kFile, Kind::kRankLog, "(?i)rank[_-]?(?P<rank>[0-9]+)[._-](?P<maybe_host>[a-z]" HOST ")" END,
+     "rank3-n01.log", "rank=3"},
     // JAX's task is its process index, which is its rank.
     {Part::kFile, Kind::kRankLog, "(?:(?P<maybe_host>" HOST ")[._-])?task[_-]?(?P<task>[0-9]+)" END,
      "slice1-w0-task2.log", "rank=2"},

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "coordinator/host_names.h"
@@ -90,7 +91,7 @@ std::optional<std::string> JobName(std::string_view text) {
 
 std::optional<std::string> HostName(std::string_view text) {
   const bool has_letter = text.find_first_not_of("0123456789.-") != std::string_view::npos;
-  return has_letter && !IsLogWord(text) ? std::optional<std::string>(text) : std::nullopt;
+  return has_letter && text.size() > 1 && !IsLogWord(text) ? std::optional<std::string>(text) : std::nullopt;
 }
 
 std::optional<std::string> StreamName(std::string_view text) {
@@ -130,7 +131,7 @@ void Apply(const SourceNameRow& row, Groups groups, const char* by, std::string_
   }
   if (const auto pod = groups.find("pod"); pod != groups.end()) {
     static const RE2& ordinal = *new RE2(PodOrdinalPattern());
-    groups["host"] = pod->second;
+    if (!info->host) info->host = Known{std::string(pod->second), by};
     re2::StringPiece replica, index;
     if (RE2::FullMatch(pod->second, ordinal, &replica, &index)) {
       groups["node_rank"] = replica.empty() ? index : replica;

@@ -8,6 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "coordinator/archive_stream.h"
@@ -53,17 +55,17 @@ class LimitedStream : public ByteStream {
  public:
   LimitedStream(ByteStream* inner, uint64_t bytes_max)
       : inner_(inner), bytes_left_(bytes_max), max_(bytes_max) {}
-  std::optional<Block> Next() override {
-    const std::optional<Block> block = inner_->Next();
+  bool Next(Block* block) override {
+    const bool more = inner_->Next(block);
     failure_ = inner_->failure();
-    if (!block) return std::nullopt;
+    if (!more) return false;
     const uint64_t size = block->hole + block->bytes.size();
     if (size > bytes_left_) {
       failure_ = ReadFailure{Trouble::kTooManyBytes, Cat(max_, " bytes")};
-      return std::nullopt;
+      return false;
     }
     bytes_left_ -= size;
-    return block;
+    return true;
   }
 
  private:
@@ -85,21 +87,19 @@ std::string MemberPath(const std::string& archive, std::string_view name) {
 }
 
 // Reads the table of contents only.
-bool ZipHoldsCheckpoint(int fd, int64_t members_max) {
+bool HoldsCheckpoint(int fd, int64_t members_max) {
   ArchiveStream zip(fd);
-  for (int64_t i = 0; i < members_max; ++i) {
-    const auto member = zip.NextMember();
-    if (!member) return false;
-    if (IsCheckpointMember(member->name)) return true;
+  ArchiveStream::Member member;
+  for (int64_t i = 0; i < members_max && zip.NextMember(&member); ++i) {
+    if (IsCheckpointMember(member.name)) return true;
   }
   return false;
 }
 
+// Names are told by the text, not by its wrapping.
 std::string DecodedHead(std::string_view head) {
   std::string text;
-  const std::unique_ptr<Decoder> decoder = DecoderFor(head);
-  if (!decoder) return std::string();
-  decoder->Feed(head, &text);
+  DecoderFor(head)->Feed(head, &text);
   return text;
 }
 
@@ -159,8 +159,7 @@ class Reader {
       case ContentKind::kZip:
         // Checkpoints, wheels, jars and spreadsheets are zips too.
         if (!item.path.ends_with(".zip") && !(item.named && item.fd < 0)) return CountBinary(item);
-        if (item.fd >= 0 && ZipHoldsCheckpoint(item.fd, options_.limits.members_max))
-          return CountBinary(item);
+        if (item.fd >= 0 && HoldsCheckpoint(item.fd, options_.limits.members_max)) return CountBinary(item);
         return UnpackOuter(&stream, item);
       case ContentKind::kTar:
         return UnpackOuter(&stream, item);
@@ -174,6 +173,7 @@ class Reader {
 
   void CountBinary(const Item& item) {
     ++summary_.binary;
+    if (item.path.ends_with(".journal")) problems_.Add(Trouble::kJournalFile, item.path);
     if (NameSource(item.path, {}).kind == SourceInfo::Kind::kFlightRecorder) ++summary_.flight_recorder;
   }
 
@@ -186,16 +186,16 @@ class Reader {
       archive.emplace(packed, item.layer == Layer::kFile ? Layers::kAny : Layers::kCompressionOnly);
     }
     int64_t members = 0;
-    while (const auto member = archive->NextMember()) {
+    ArchiveStream::Member member;
+    while (archive->NextMember(&member)) {
       if (++members > options_.limits.members_max) {
         return problems_.Add(Trouble::kTooManyMembers, item.path, Cat(options_.limits.members_max));
       }
-      ReadMember(&*archive, *member, item);
+      ReadMember(&*archive, member, item);
     }
-    if (archive->failure()) {
-      problems_.Add(archive->failure()->trouble, item.path, archive->failure()->detail);
-    } else if (members == 0) {  // nothing was compressed
-      Begin(item, {});
+    AddFailure(archive->failure(), item);
+    if (members == 0 && !archive->failure()) {  // nothing was compressed
+      Begin(Named(item, {}));
       End(0);
     }
   }
@@ -214,10 +214,18 @@ class Reader {
     ReadItem(&limited, item);
   }
 
-  void Begin(const Item& item, std::string_view head) {
+  void AddFailure(const std::optional<ReadFailure>& failure, const Item& item) {
+    if (failure) problems_.Add(failure->trouble, item.path, failure->detail);
+  }
+
+  SourceInfo Named(const Item& item, std::string_view head) const {
     SourceInfo info = NameSource(item.path, head);
     info.modified_ns = item.modified_ns;
     if (options_.map != nullptr) options_.map->Apply(&info);
+    return info;
+  }
+
+  void Begin(const SourceInfo& info) {
     ++summary_.sources;
     visitor_->Begin(info);
   }
@@ -229,26 +237,29 @@ class Reader {
   }
 
   void ReadText(PeekedStream* stream, const Item& item) {
-    if (NameSource(item.path, {}).kind == SourceInfo::Kind::kFlightRecorder) return CountBinary(item);
     const std::unique_ptr<Decoder> decoder = DecoderFor(stream->head());
-    Begin(item, decoder ? DecodedHead(stream->head()) : stream->head());
+    const SourceInfo info = Named(item, decoder ? DecodedHead(stream->head()) : stream->head());
+    // Its JSON form quotes states and stacks, not what went wrong.
+    if (info.kind == SourceInfo::Kind::kFlightRecorder) return CountBinary(item);
+    Begin(info);
     uint64_t bytes = 0;
     const auto give_decoded = [&] {
       if (!decoded_.empty()) visitor_->Bytes(decoded_);
       decoded_.clear();
     };
-    while (const auto block = stream->Next()) {
-      if (block->hole > 0) {
+    ByteStream::Block block;
+    while (stream->Next(&block)) {
+      if (block.hole > 0) {
         if (decoder) decoder->Flush(&decoded_);
         give_decoded();
-        visitor_->Hole(block->hole);
+        visitor_->Hole(block.hole);
       }
-      bytes += block->bytes.size();
+      bytes += block.bytes.size();
       if (decoder) {
-        decoder->Feed(block->bytes, &decoded_);
+        decoder->Feed(block.bytes, &decoded_);
         give_decoded();
-      } else if (!block->bytes.empty()) {
-        visitor_->Bytes(block->bytes);
+      } else if (!block.bytes.empty()) {
+        visitor_->Bytes(block.bytes);
       }
     }
     if (decoder) {
@@ -257,7 +268,7 @@ class Reader {
       if (decoder->passed_on() > 0) problems_.Add(Trouble::kNotDecoded, item.path, Cat(decoder->passed_on()));
     }
     End(bytes);
-    if (stream->failure()) problems_.Add(stream->failure()->trouble, item.path, stream->failure()->detail);
+    AddFailure(stream->failure(), item);
   }
 
   const ReadOptions& options_;

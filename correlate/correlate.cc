@@ -26,6 +26,7 @@ std::string KindWord(SourceInfo::Kind kind) {
     case SourceInfo::Kind::kMergedLog: return "merged_log";
     case SourceInfo::Kind::kKernelLog: return "kernel_log";
     case SourceInfo::Kind::kLauncherLog: return "launcher_log";
+    case SourceInfo::Kind::kFlightRecorder: return "flight_recorder";
     case SourceInfo::Kind::kUnknown: break;
   }
   return "unknown";

@@ -135,7 +135,14 @@ struct Known {
 };
 
 struct SourceInfo {
-  enum class Kind : uint8_t { kUnknown, kRankLog, kMergedLog, kKernelLog, kLauncherLog };
+  enum class Kind : uint8_t {
+    kUnknown,
+    kRankLog,
+    kMergedLog,
+    kKernelLog,
+    kLauncherLog,
+    kFlightRecorder
+  };
   std::string path;  // as shown to the user
   Kind kind = Kind::kUnknown;
   std::optional<Known> job, host, rank, local_rank, node_rank, stream, attempt;

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <cctype>
 
+#include "correlate/anchors.h"
 #include "correlate/text.h"
 
 namespace firstfault {
@@ -163,89 +164,128 @@ std::optional<CaptureType> CaptureTypeOf(std::string_view capture_name) {
   return std::nullopt;
 }
 
+const RE2& CompiledPattern::re() const {
+  std::call_once(once_, [this] { Compile(); });
+  return *re_;
+}
+
+const std::vector<std::string>& CompiledPattern::groups() const {
+  std::call_once(once_, [this] { Compile(); });
+  return groups_;
+}
+
+void CompiledPattern::Compile() const {
+  RE2::Options options;
+  options.set_encoding(RE2::Options::EncodingLatin1);
+  options.set_log_errors(false);
+  re_ = std::make_unique<RE2>(regex(), options);
+  if (!re_->ok()) return;  // Check says so
+  groups_.resize(static_cast<size_t>(re_->NumberOfCapturingGroups()) + 1);
+  for (const auto& [number, name] : re_->CapturingGroupNames()) groups_[static_cast<size_t>(number)] = name;
+}
+
 absl::StatusOr<std::shared_ptr<const Catalogue>> Catalogue::Build(const std::vector<v1::Catalogue>& files) {
   auto out = std::make_shared<Catalogue>();
   for (const v1::Catalogue& file : files) out->merged_.MergeFrom(file);
   auto* rows = out->merged_.mutable_signature();
   std::stable_sort(rows->begin(), rows->end(),
                    [](const v1::Signature& a, const v1::Signature& b) { return a.id() < b.id(); });
+  out->FillAnchors();
+  out->Index();
+  if (absl::Status status = out->Check(); !status.ok()) return status;
+  return std::shared_ptr<const Catalogue>(std::move(out));
+}
 
-  for (const v1::Remedy& remedy : out->merged_.fix()) out->remedies_[remedy.id()] = &remedy;
-  for (const v1::Remedy& remedy : out->merged_.check()) out->remedies_[remedy.id()] = &remedy;
-  for (const v1::ExitMeaning& exit : out->merged_.exit()) out->exits_[exit.code()] = &exit;
+std::shared_ptr<const Catalogue> Catalogue::FromChecked(v1::Catalogue rows) {
+  auto out = std::make_shared<Catalogue>();
+  out->merged_ = std::move(rows);
+  out->Index();
+  return out;
+}
 
-  RE2::Options options;
-  options.set_encoding(RE2::Options::EncodingLatin1);
-  options.set_log_errors(false);
-  for (const v1::Signature& row : out->merged_.signature()) {
+void Catalogue::FillAnchors() {
+  std::string healthy;
+  for (const std::string& line : merged_.healthy()) healthy += line + "\n";
+  std::transform(healthy.begin(), healthy.end(), healthy.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::vector<v1::Pattern*> patterns;
+  std::vector<std::vector<std::string>> anchors;
+  for (v1::Signature& row : *merged_.mutable_signature()) {
+    for (v1::Pattern& pattern : *row.mutable_pattern()) {
+      pattern.clear_anchor();
+      if (row.lazy()) continue;
+      patterns.push_back(&pattern);
+      anchors.push_back(FindAnchors(pattern.regex(), healthy));
+    }
+  }
+  const std::vector<std::vector<std::string>> literals = ShareWindows(anchors, healthy);
+  for (size_t i = 0; i < patterns.size(); ++i) {
+    for (const std::string& literal : literals[i]) patterns[i]->add_anchor(literal);
+  }
+}
+
+void Catalogue::Index() {
+  for (const v1::Remedy& remedy : merged_.fix()) remedies_[remedy.id()] = &remedy;
+  for (const v1::Remedy& remedy : merged_.check()) remedies_[remedy.id()] = &remedy;
+  for (const v1::ExitMeaning& exit : merged_.exit()) exits_[exit.code()] = &exit;
+  for (const v1::Signature& row : merged_.signature()) {
+    const uint32_t index = static_cast<uint32_t>(signatures_.size());
+    by_id_.try_emplace(row.id(), index);
+    signatures_.push_back({row, FaultClassFromWord(row.class_()).value_or(FaultClass::kUndetermined),
+                           RoleFromWord(row.role()).value_or(Role::kAmbiguous),
+                           SeverityFromWord(row.severity()).value_or(Severity::kError)});
+    for (const v1::Pattern& pattern : row.pattern()) patterns_.emplace_back(index, pattern);
+    if (row.has_refines()) {
+      const v1::Refinement& refines = row.refines();
+      refined_[Cat(refines.of(), "\n", refines.capture(), "\n", refines.equals())] = index;
+    }
+  }
+}
+
+absl::Status Catalogue::Check() const {
+  for (uint32_t i = 0; i < signatures_.size(); ++i) {
+    const v1::Signature& row = signatures_[i].row;
     const std::string& id = row.id();
     if (!ValidId(id)) return RowError(id, "ids are lower case words joined by dots");
-    if (out->by_id_.contains(id)) return RowError(id, "is defined twice");
-    const auto fault_class = FaultClassFromWord(row.class_());
-    const auto role = RoleFromWord(row.role());
-    const auto severity = SeverityFromWord(row.severity());
-    if (!fault_class) return RowError(id, Cat("unknown class '", row.class_(), "'"));
-    if (!role) return RowError(id, Cat("unknown role '", row.role(), "'"));
-    if (!severity) return RowError(id, Cat("unknown severity '", row.severity(), "'"));
+    if (by_id_.at(id) != i) return RowError(id, "is defined twice");
+    if (!FaultClassFromWord(row.class_())) return RowError(id, Cat("unknown class '", row.class_(), "'"));
+    if (!RoleFromWord(row.role())) return RowError(id, Cat("unknown role '", row.role(), "'"));
+    if (!SeverityFromWord(row.severity())) return RowError(id, Cat("unknown severity '", row.severity(), "'"));
     if ((row.pattern_size() > 0) + row.has_refines() + row.derived() != 1) {
       return RowError(id, "needs exactly one of patterns, refines and derived");
     }
-    const uint32_t index = static_cast<uint32_t>(out->signatures_.size());
-    out->by_id_[id] = index;
-    out->signatures_.push_back({row, *fault_class, *role, *severity});
-    for (const v1::Pattern& pattern : row.pattern()) {
-      const std::string wrong = LintRegex(pattern.regex());
-      if (!wrong.empty()) return RowError(id, Cat("pattern '", pattern.regex(), "' ", wrong));
-      if (!pattern.at().empty() && pattern.at() != "ANY" && pattern.at() != "START") {
-        return RowError(id, Cat("at is ANY or START, not '", pattern.at(), "'"));
-      }
-      CompiledPattern compiled;
-      compiled.signature = index;
-      compiled.at_start = pattern.at() == "START";
-      compiled.regex = pattern.regex();
-      compiled.re = std::make_unique<RE2>(pattern.regex(), options);
-      if (!compiled.re->ok()) {
-        return RowError(id, Cat("pattern '", pattern.regex(), "': ", compiled.re->error()));
-      }
-      if (compiled.re->Match("", 0, 0, RE2::UNANCHORED, nullptr, 0)) {
-        return RowError(id, Cat("pattern '", pattern.regex(), "' matches an empty line"));
-      }
-      compiled.groups.resize(static_cast<size_t>(compiled.re->NumberOfCapturingGroups()) + 1);
-      for (const auto& [number, name] : compiled.re->CapturingGroupNames()) {
-        if (!CaptureTypeOf(name)) {
-          return RowError(id, Cat("capture '", name, "' is not in the capture table"));
-        }
-        compiled.groups[static_cast<size_t>(number)] = name;
-      }
-      out->patterns_.push_back(std::move(compiled));
-    }
-  }
-  for (const Signature& signature : out->signatures_) {
-    const v1::Signature& row = signature.row;
-    if (row.has_refines()) {
-      const v1::Refinement& refines = row.refines();
-      if (!out->by_id_.contains(refines.of())) return RowError(row.id(), "refines an unknown row");
-      out->refined_[Cat(refines.of(), "\n", refines.capture(), "\n", refines.equals())] =
-          out->by_id_[row.id()];
-    }
+    if (row.has_refines() && !by_id_.contains(row.refines().of())) return RowError(id, "refines an unknown row");
     for (const auto* list : {&row.precedes(), &row.follows(), &row.related()}) {
       for (const std::string& other : *list) {
-        if (!out->by_id_.contains(other)) {
-          return RowError(row.id(), Cat("names the unknown row '", other, "'"));
-        }
+        if (!by_id_.contains(other)) return RowError(id, Cat("names the unknown row '", other, "'"));
       }
     }
-    if (!row.cancels().empty() && !out->by_id_.contains(row.cancels())) {
-      return RowError(row.id(), "cancels an unknown row");
-    }
+    if (!row.cancels().empty() && !by_id_.contains(row.cancels())) return RowError(id, "cancels an unknown row");
     for (const std::string& code : row.fix()) {
-      if (out->Fix(code) == nullptr) return RowError(row.id(), Cat("unknown fix ", code));
+      if (Fix(code) == nullptr) return RowError(id, Cat("unknown fix ", code));
     }
     for (const std::string& code : row.check()) {
-      if (out->Check(code) == nullptr) return RowError(row.id(), Cat("unknown check ", code));
+      if (Check(code) == nullptr) return RowError(id, Cat("unknown check ", code));
     }
   }
-  return std::shared_ptr<const Catalogue>(std::move(out));
+  for (const CompiledPattern& pattern : patterns_) {
+    const std::string& id = signatures_[pattern.signature].row.id();
+    const auto wrong = [&](std::string_view what) { return RowError(id, Cat("pattern '", pattern.regex(), "' ", what)); };
+    if (const std::string lint = LintRegex(pattern.regex()); !lint.empty()) return wrong(lint);
+    const std::string& at = pattern.row->at();
+    if (!at.empty() && at != "ANY" && at != "START") return RowError(id, Cat("at is ANY or START, not '", at, "'"));
+    if (!pattern.re().ok()) return wrong(pattern.re().error());
+    if (pattern.re().Match("", 0, 0, RE2::UNANCHORED, nullptr, 0)) return wrong("matches an empty line");
+    for (const auto& [number, name] : pattern.re().CapturingGroupNames()) {
+      if (!CaptureTypeOf(name)) return RowError(id, Cat("capture '", name, "' is not in the capture table"));
+    }
+    if (signatures_[pattern.signature].row.lazy()) continue;
+    if (pattern.row->anchor().empty()) return wrong("has no literal of 3 bytes that every match contains");
+    const Role role = signatures_[pattern.signature].role;
+    for (const std::string& line : merged_.healthy()) {
+      if (role >= Role::kPrecursor && RE2::PartialMatch(line, pattern.re())) return wrong(Cat("matches the healthy line: ", line));
+    }
+  }
+  return absl::OkStatus();
 }
 
 const Signature* Catalogue::Find(std::string_view id) const {

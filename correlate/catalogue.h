@@ -2,8 +2,7 @@
 //
 // Why:     everything firstfault knows about log lines is data (proto/signature.proto); this is the one
 //          place that turns it into rows with checked enums, compiled captures and stable indices.
-// Shapes:  `signatures()` is sorted by id. A PatternRef is an index into `patterns()`; vectorscan
-//          expression ids are the same indices.
+// Shapes:  `signatures()` is sorted by id; `patterns()` follow in that order and are named by their index.
 // Errors:  Build returns InvalidArgument that names the row and what to change; nothing is half built.
 // Threads: immutable after Build; safe to share.
 #ifndef FIRSTFAULT_CORRELATE_CATALOGUE_H_
@@ -12,8 +11,10 @@
 #include <re2/re2.h>
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,27 +51,43 @@ enum class CaptureType : uint8_t {
 std::optional<CaptureType> CaptureTypeOf(std::string_view capture_name);
 
 struct Signature {
-  v1::Signature row;
+  const v1::Signature& row;
   FaultClass fault_class = FaultClass::kUndetermined;
   Role role = Role::kAmbiguous;
   Severity severity = Severity::kError;
 };
 
-struct CompiledPattern {
-  uint32_t signature = 0;           // index into signatures()
-  bool at_start = false;            // only where the message begins
-  std::string regex;
-  std::unique_ptr<RE2> re;          // with captures, Latin-1
-  std::vector<std::string> groups;  // capture names by group number, [0] unused
+// A pattern of a row. The expression is compiled on first use: most patterns never see a candidate line,
+// and start-up must cost nothing.
+class CompiledPattern {
+ public:
+  CompiledPattern(uint32_t signature_in, const v1::Pattern& row_in) : signature(signature_in), row(&row_in) {}
+
+  const uint32_t signature;  // index into signatures()
+  const v1::Pattern* const row;
+  bool at_start() const { return row->at() == "START"; }  // only where the message begins
+  const std::string& regex() const { return row->regex(); }
+  // With captures, Latin-1. Thread-safe.
+  const RE2& re() const;
+  // Capture names by group number, [0] unused.
+  const std::vector<std::string>& groups() const;
+
+ private:
+  void Compile() const;
+  mutable std::once_flag once_;
+  mutable std::unique_ptr<RE2> re_;
+  mutable std::vector<std::string> groups_;
 };
 
 class Catalogue {
  public:
   // Checks every row and compiles the patterns. `files` are parsed catalogue files, in any order.
   static absl::StatusOr<std::shared_ptr<const Catalogue>> Build(const std::vector<v1::Catalogue>& files);
+  // A catalogue that Build has checked before (the one compiled into the program): only indexed.
+  static std::shared_ptr<const Catalogue> FromChecked(v1::Catalogue rows);
 
   const std::vector<Signature>& signatures() const { return signatures_; }
-  const std::vector<CompiledPattern>& patterns() const { return patterns_; }
+  const std::deque<CompiledPattern>& patterns() const { return patterns_; }
   // The row with this id, or nullptr.
   const Signature* Find(std::string_view id) const;
   std::optional<uint32_t> IndexOf(std::string_view id) const;
@@ -81,10 +98,18 @@ class Catalogue {
   const v1::ExitMeaning* Exit(int code) const;
   const v1::Catalogue& merged() const { return merged_; }
 
+  Catalogue() = default;
+  Catalogue(const Catalogue&) = delete;
+  Catalogue& operator=(const Catalogue&) = delete;
+
  private:
   v1::Catalogue merged_;
   std::vector<Signature> signatures_;
-  std::vector<CompiledPattern> patterns_;
+  absl::Status Check() const;
+  void FillAnchors();
+  void Index();
+
+  std::deque<CompiledPattern> patterns_;  // a deque: rows are neither copied nor moved
   std::map<std::string, uint32_t, std::less<>> by_id_;
   std::map<std::string, uint32_t, std::less<>> refined_;  // "of\ncapture\nvalue"
   std::map<std::string, const v1::Remedy*, std::less<>> remedies_;

@@ -44,7 +44,7 @@ int CheckExamples(const Catalogue& catalogue) {
         const bool own = row.has_refines()
                              ? catalogue.signatures()[pattern.signature].row.id() == row.refines().of()
                              : pattern.signature == i;
-        if (own && (any_position || !pattern.at_start) && RE2::PartialMatch(line, *pattern.re)) return true;
+        if (own && (any_position || !pattern.at_start()) && RE2::PartialMatch(line, pattern.re())) return true;
       }
       return false;
     };

@@ -17,12 +17,11 @@ const Engine& BuiltInEngine() {
     v1::Catalogue rows;
     FF_CHECK(rows.ParseFromArray(firstfault_catalogue_begin,
                                  static_cast<int>(firstfault_catalogue_end - firstfault_catalogue_begin)));
-    auto catalogue = Catalogue::Build({rows});
-    FF_CHECK(catalogue.ok());
+    const auto catalogue = Catalogue::FromChecked(std::move(rows));
     auto patterns = PatternSet::Deserialize(
-        {firstfault_database_begin, static_cast<size_t>(firstfault_database_end - firstfault_database_begin)});
+        *catalogue, {firstfault_database_begin, static_cast<size_t>(firstfault_database_end - firstfault_database_begin)});
     FF_CHECK(patterns.ok());
-    return new Engine{*catalogue, std::shared_ptr<const PatternSet>(std::move(*patterns))};
+    return new Engine{catalogue, std::shared_ptr<const PatternSet>(std::move(*patterns))};
   }();
   return *engine;
 }

@@ -10,9 +10,18 @@
 namespace firstfault {
 namespace {
 
-void AddPattern(LineHit* line, uint32_t pattern) {
+void AddCandidates(const PatternSet& set, uint32_t anchor, LineHit* line) {
   std::vector<uint32_t>& ids = line->patterns;
-  if (std::find(ids.begin(), ids.end(), pattern) == ids.end()) ids.push_back(pattern);
+  for (uint32_t pattern : set.PatternsOf(anchor)) {
+    if (std::find(ids.begin(), ids.end(), pattern) == ids.end()) ids.push_back(pattern);
+  }
+}
+
+void KeepConfirmed(const Catalogue& catalogue, std::string_view text, LineHit* line) {
+  std::erase_if(line->patterns, [&](uint32_t pattern) {
+    return !catalogue.patterns()[pattern].re().Match(re2::StringPiece(text.data(), text.size()), 0, text.size(),
+                                                     RE2::UNANCHORED, nullptr, 0);
+  });
 }
 
 // Offset of the next byte from `from` on that makes a line need cleaning; the chunk's size if none.
@@ -27,7 +36,7 @@ size_t NextMark(std::string_view chunk, char mark, size_t from) {
 }
 
 // The lines that need cleaning, scanned anew; those without a hit have no patterns.
-std::vector<LineHit> RescanDirtyLines(const PatternSet& patterns, PatternSet::Scratch& scratch,
+std::vector<LineHit> RescanDirtyLines(const Catalogue& catalogue, const PatternSet& patterns, PatternSet::Scratch& scratch,
                                       std::vector<PatternSet::Hit>& hits, std::string_view chunk) {
   constexpr std::string_view kMarks("\x1b\r\0", 3);
   std::array<size_t, kMarks.size()> next{};
@@ -43,7 +52,8 @@ std::vector<LineHit> RescanDirtyLines(const PatternSet& patterns, PatternSet::Sc
     hits.clear();
     if (!clean.empty()) patterns.Scan(clean, scratch, &hits);
     LineHit& line = out.emplace_back(LineHit{begin, end, {}});
-    for (const PatternSet::Hit& hit : hits) AddPattern(&line, hit.pattern);
+    for (const PatternSet::Hit& hit : hits) AddCandidates(patterns, hit.anchor, &line);
+    KeepConfirmed(catalogue, clean, &line);
     for (size_t i = 0; i < kMarks.size(); ++i) {
       if (next[i] < end) next[i] = NextMark(chunk, kMarks[i], end);
     }
@@ -52,13 +62,13 @@ std::vector<LineHit> RescanDirtyLines(const PatternSet& patterns, PatternSet::Sc
 
 }  // namespace
 
-std::vector<LineHit> FindLineHits(const PatternSet& patterns, PatternSet::Scratch& scratch,
+std::vector<LineHit> FindLineHits(const Catalogue& catalogue, const PatternSet& patterns, PatternSet::Scratch& scratch,
                                   std::vector<PatternSet::Hit>& hits, std::string_view chunk) {
   hits.clear();
   patterns.Scan(chunk, scratch, &hits);
   std::vector<LineHit> lines;
   for (const PatternSet::Hit& hit : hits) {
-    const uint64_t last = hit.end - 1;  // a pattern never matches a newline: this byte is in its line
+    const uint64_t last = hit.end - 1;  // an anchor holds no newline: this byte is in its line
     if (lines.empty() || last >= lines.back().end) {
       const void* before = memrchr(chunk.data(), '\n', last);
       const size_t begin = before == nullptr ? 0 : static_cast<size_t>(static_cast<const char*>(before) - chunk.data()) + 1;
@@ -66,17 +76,16 @@ std::vector<LineHit> FindLineHits(const PatternSet& patterns, PatternSet::Scratc
       const size_t end = behind == nullptr ? chunk.size() : static_cast<size_t>(static_cast<const char*>(behind) - chunk.data());
       lines.push_back({begin, end, {}});
     }
-    AddPattern(&lines.back(), hit.pattern);
+    AddCandidates(patterns, hit.anchor, &lines.back());
   }
-  std::vector<LineHit> rescanned = RescanDirtyLines(patterns, scratch, hits, chunk);
-  if (rescanned.empty()) return lines;
+  for (LineHit& line : lines) KeepConfirmed(catalogue, chunk.substr(line.begin, line.end - line.begin), &line);
+  std::vector<LineHit> rescanned = RescanDirtyLines(catalogue, patterns, scratch, hits, chunk);
   const auto by_begin = [](const LineHit& a, const LineHit& b) { return a.begin < b.begin; };
   std::erase_if(lines, [&](const LineHit& line) {
     return std::binary_search(rescanned.begin(), rescanned.end(), line, by_begin);
   });
-  for (LineHit& line : rescanned) {
-    if (!line.patterns.empty()) lines.push_back(std::move(line));
-  }
+  for (LineHit& line : rescanned) lines.push_back(std::move(line));
+  std::erase_if(lines, [](const LineHit& line) { return line.patterns.empty(); });
   std::sort(lines.begin(), lines.end(), by_begin);
   return lines;
 }

@@ -1,6 +1,6 @@
 // line_hits.h: which lines of a chunk match which patterns.
 //
-// Why:     the automaton reports end offsets in a chunk; everything above wants lines.
+// Why:     the automaton reports where anchors end in a chunk; everything above wants lines and patterns.
 // Model:   lines that need cleaning (terminal escapes, redrawn bars, NULs) count as what is left after
 //          cleaning. The result equals RE2 run on every cleaned line (tests/unit/correlate/oracle_test.cc).
 // Shapes:  offsets are relative to the chunk, `end` without the newline; lines in order, patterns of a line
@@ -23,7 +23,7 @@ struct LineHit {
 };
 
 // `hits` is working memory. A chunk holds whole lines; its last one may lack the newline.
-std::vector<LineHit> FindLineHits(const PatternSet& patterns, PatternSet::Scratch& scratch,
+std::vector<LineHit> FindLineHits(const Catalogue& catalogue, const PatternSet& patterns, PatternSet::Scratch& scratch,
                                   std::vector<PatternSet::Hit>& hits, std::string_view chunk);
 
 }  // namespace firstfault

@@ -2,6 +2,8 @@
 
 #include <hs/hs.h>
 
+#include <map>
+
 #include "correlate/text.h"
 #include "correlate/check.h"
 
@@ -15,43 +17,52 @@ PatternSet::Scratch::~Scratch() { hs_free_scratch(scratch_); }
 
 PatternSet::~PatternSet() { hs_free_database(database_); }
 
-absl::StatusOr<std::unique_ptr<PatternSet>> PatternSet::Compile(const Catalogue& catalogue, Target target) {
-  const auto& patterns = catalogue.patterns();
-  std::vector<const char*> expressions;
-  std::vector<unsigned> flags(patterns.size(), 0);
-  std::vector<unsigned> ids;
-  for (size_t i = 0; i < patterns.size(); ++i) {
-    expressions.push_back(patterns[i].regex.c_str());
-    ids.push_back(static_cast<unsigned>(i));
-  }
-  if (patterns.empty()) return absl::InvalidArgumentError("the catalogue has no patterns");
-  hs_platform_info_t baseline{};  // no CPU feature beyond what the library itself needs
-  hs_database_t* database = nullptr;
-  hs_compile_error_t* error = nullptr;
-  if (hs_compile_multi(expressions.data(), flags.data(), ids.data(), static_cast<unsigned>(patterns.size()),
-                       HS_MODE_BLOCK, target == Target::kBaselineCpu ? &baseline : nullptr, &database,
-                       &error) != HS_SUCCESS) {
-    std::string where = "pattern set";
-    if (error->expression >= 0) {
-      const CompiledPattern& pattern = patterns[static_cast<size_t>(error->expression)];
-      where = Cat("signature ", catalogue.signatures()[pattern.signature].row.id(), ": pattern '",
-                           pattern.regex, "'");
+PatternSet::PatternSet(const Catalogue& catalogue) {
+  std::map<std::string_view, uint32_t> index;
+  for (uint32_t i = 0; i < catalogue.patterns().size(); ++i) {
+    if (catalogue.signatures()[catalogue.patterns()[i].signature].row.lazy()) lazy_.push_back(i);
+    for (const std::string& anchor : catalogue.patterns()[i].row->anchor()) {
+      const auto [it, fresh] = index.try_emplace(anchor, static_cast<uint32_t>(anchors_.size()));
+      if (fresh) {
+        anchors_.push_back(anchor);
+        patterns_of_.emplace_back();
+      }
+      patterns_of_[it->second].push_back(i);
     }
-    const absl::Status status = absl::InvalidArgumentError(Cat(where, ": ", error->message));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<PatternSet>> PatternSet::Compile(const Catalogue& catalogue, Target target) {
+  std::unique_ptr<PatternSet> set(new PatternSet(catalogue));
+  if (set->anchors_.empty()) return absl::InvalidArgumentError("the catalogue has no patterns to scan for");
+  std::vector<const char*> expressions;
+  std::vector<size_t> lengths;
+  std::vector<unsigned> flags(set->anchors_.size(), HS_FLAG_CASELESS);
+  std::vector<unsigned> ids;
+  for (const std::string& anchor : set->anchors_) {
+    expressions.push_back(anchor.data());
+    lengths.push_back(anchor.size());
+    ids.push_back(static_cast<unsigned>(ids.size()));
+  }
+  hs_platform_info_t baseline{};  // no CPU feature beyond what the library itself needs
+  hs_compile_error_t* error = nullptr;
+  if (hs_compile_lit_multi(expressions.data(), flags.data(), ids.data(), lengths.data(),
+                           static_cast<unsigned>(ids.size()), HS_MODE_BLOCK,
+                           target == Target::kBaselineCpu ? &baseline : nullptr, &set->database_, &error) != HS_SUCCESS) {
+    const absl::Status status = absl::InvalidArgumentError(Cat("pattern set: ", error->message));
     hs_free_compile_error(error);
     return status;
   }
-  return std::unique_ptr<PatternSet>(new PatternSet(database));
+  return set;
 }
 
-absl::StatusOr<std::unique_ptr<PatternSet>> PatternSet::Deserialize(std::string_view bytes) {
-  hs_database_t* database = nullptr;
-  const hs_error_t error = hs_deserialize_database(bytes.data(), bytes.size(), &database);
+absl::StatusOr<std::unique_ptr<PatternSet>> PatternSet::Deserialize(const Catalogue& catalogue, std::string_view bytes) {
+  std::unique_ptr<PatternSet> set(new PatternSet(catalogue));
+  const hs_error_t error = hs_deserialize_database(bytes.data(), bytes.size(), &set->database_);
   if (error != HS_SUCCESS) {
-    return absl::FailedPreconditionError(
-        Cat("the pattern database does not fit this machine or library (error ", error, ")"));
+    return absl::FailedPreconditionError(Cat("the pattern database does not fit this machine or library (error ", error, ")"));
   }
-  return std::unique_ptr<PatternSet>(new PatternSet(database));
+  return set;
 }
 
 std::string PatternSet::Serialize() const {

@@ -1,11 +1,11 @@
-// pattern_set.h: all patterns of the catalogue in one pass over the bytes.
+// pattern_set.h: the anchors of all patterns of the catalogue, in one pass over the bytes.
 //
 // Why:     hundreds of signatures over gigabytes of logs; scanning whole chunks with one automaton is
 //          several times faster than line by line (measured: tests/bench/scan_bench).
-// Model:   vectorscan in block mode. No pattern can match a newline (Catalogue lints this), so a hit in a
-//          chunk of whole lines belongs to exactly one line, and the set of (line, pattern) hits equals
-//          that of RE2 run on each line alone.
-// Shapes:  a chunk must end at a line boundary or at the end of input.
+// Model:   vectorscan in block mode over literals (anchors.h), without regard to case. A hit is a candidate:
+//          the patterns of the anchor may match the line it is in; line_hits.h confirms with RE2. No pattern
+//          can match a newline (Catalogue lints this), so a hit belongs to exactly one line.
+// Shapes:  a chunk should end at a line boundary or at the end of input.
 // Errors:  Compile and Deserialize return a status; Scan cannot fail (FF_CHECK on misuse).
 // Threads: a PatternSet is immutable and shared; a Scratch belongs to one thread.
 #ifndef FIRSTFAULT_CORRELATE_PATTERN_SET_H_
@@ -30,10 +30,10 @@ class PatternSet {
   // kBaselineCpu: runs on every CPU that the library runs on; kThisCpu: tuned for this machine.
   enum class Target { kBaselineCpu, kThisCpu };
 
-  // A hit: the pattern matched and its match ends before byte `end` of the chunk.
+  // A hit: an anchor ends before byte `end` of the chunk.
   struct Hit {
     uint64_t end;
-    uint32_t pattern;
+    uint32_t anchor;
   };
 
   class Scratch {
@@ -49,19 +49,28 @@ class PatternSet {
   };
 
   static absl::StatusOr<std::unique_ptr<PatternSet>> Compile(const Catalogue& catalogue, Target target);
-  static absl::StatusOr<std::unique_ptr<PatternSet>> Deserialize(std::string_view bytes);
+  // `bytes` must come from Serialize of a set of the same catalogue.
+  static absl::StatusOr<std::unique_ptr<PatternSet>> Deserialize(const Catalogue& catalogue, std::string_view bytes);
   ~PatternSet();
   PatternSet(const PatternSet&) = delete;
   PatternSet& operator=(const PatternSet&) = delete;
 
   std::string Serialize() const;
 
-  // Appends every hit in `chunk`, in order of `end`. One match can be reported at several ends.
+  // Appends every hit in `chunk`, in order of `end`.
   void Scan(std::string_view chunk, Scratch& scratch, std::vector<Hit>* hits) const;
 
+  // Patterns (indices into the catalogue's) that have this anchor.
+  const std::vector<uint32_t>& PatternsOf(uint32_t anchor) const { return patterns_of_[anchor]; }
+  // Patterns that are not scanned for (rows marked lazy).
+  const std::vector<uint32_t>& lazy() const { return lazy_; }
+
  private:
-  explicit PatternSet(hs_database* database) : database_(database) {}
-  hs_database* database_;
+  explicit PatternSet(const Catalogue& catalogue);
+  hs_database* database_ = nullptr;
+  std::vector<std::string> anchors_;                 // in the order of the catalogue
+  std::vector<std::vector<uint32_t>> patterns_of_;   // by anchor
+  std::vector<uint32_t> lazy_;
 };
 
 }  // namespace firstfault

@@ -36,6 +36,8 @@ constexpr size_t kEventsMax = 20000, kFactsMax = 4000, kWritersMax = 8192, kStam
 // Progress and memory samples kept of one rank in one source: the first ones and the last ones.
 constexpr size_t kSamplesFirst = 4, kSamplesLast = 12;
 constexpr size_t kTailTextLines = 20;
+// Sampled lines of a source on which the rows are tried that the automaton leaves out.
+constexpr size_t kLazyLines = 24;
 // How far back a line without a stamp looks for the last stamp before it.
 constexpr size_t kStampBackLines = 40;
 
@@ -68,6 +70,7 @@ class SourceScanner::Impl {
     digest_.info = std::move(info);
     window_.clear();
     traceback_ = catalogue_.IndexOf("py.traceback").value_or(UINT32_MAX);
+    lazy_patterns_ = patterns_.lazy();
   }
 
   void Feed(std::string_view bytes) {
@@ -156,7 +159,7 @@ class SourceScanner::Impl {
   // Scans whole lines up to `end` and remembers the lines with hits.
   void ScanTo(uint64_t end) {
     if (end <= scanned_) return;
-    for (LineHit& line : FindLineHits(patterns_, buffers_.scratch, buffers_.hits, Bytes(scanned_, end))) {
+    for (LineHit& line : FindLineHits(catalogue_, patterns_, buffers_.scratch, buffers_.hits, Bytes(scanned_, end))) {
       line.begin += scanned_;
       line.end += scanned_;
       pending_.push_back(std::move(line));
@@ -228,28 +231,28 @@ class SourceScanner::Impl {
       const bool known = std::any_of(out.begin(), out.end(),
                                      [&](const Match& m) { return m.signature == pattern.signature; });
       if (known) continue;
-      const int groups = static_cast<int>(pattern.groups.size());
+      const int groups = static_cast<int>(pattern.groups().size());
       FF_CHECK(groups <= kGroupsMax);
       re2::StringPiece found[kGroupsMax];
       const re2::StringPiece text(line.text.data(), line.text.size());
       bool matched = false;
-      if (pattern.at_start) {
+      if (pattern.at_start()) {
         for (size_t start : line.peeled.starts) {
           size_t at = start;
           while (at < line.text.size() && line.text[at] == ' ') ++at;
-          if (pattern.re->Match(text, at, text.size(), RE2::ANCHOR_START, found, groups)) {
+          if (pattern.re().Match(text, at, text.size(), RE2::ANCHOR_START, found, groups)) {
             matched = true;
             break;
           }
         }
       } else {
-        matched = pattern.re->Match(text, 0, text.size(), RE2::UNANCHORED, found, groups);
+        matched = pattern.re().Match(text, 0, text.size(), RE2::UNANCHORED, found, groups);
       }
       if (!matched) continue;
       Match match{pattern.signature, {}};
       for (int g = 1; g < groups; ++g) {
-        if (found[g].data() == nullptr || pattern.groups[static_cast<size_t>(g)].empty()) continue;
-        match.fields.emplace_back(pattern.groups[static_cast<size_t>(g)], std::string(found[g]));
+        if (found[g].data() == nullptr || pattern.groups()[static_cast<size_t>(g)].empty()) continue;
+        match.fields.emplace_back(pattern.groups()[static_cast<size_t>(g)], std::string(found[g]));
       }
       for (const auto& [name, value] : match.fields) {
         const uint32_t refined = catalogue_.Refine(match.signature, name, value);
@@ -589,6 +592,10 @@ class SourceScanner::Impl {
     }
     if (fields.memory_bytes) digest_.memory.push_back({at, rank, *fields.memory_bytes, Bounded(line.raw)});
     if (prefix.stamp) AddStamp(at, *prefix.stamp);
+    if (lazy_left_ > 0) {
+      --lazy_left_;
+      for (const Match& match : MatchLine(line, lazy_patterns_)) AddFact(match, line, line.offset);
+    }
     WriterKey key = WriterOf(prefix);
     if (!key.rank && rank) key = WriterKey{rank, {}, {}, {}};
     if (writers_.size() >= kWritersMax && !writers_.contains(key)) return;
@@ -681,6 +688,8 @@ class SourceScanner::Impl {
   bool head_done_ = false;
   bool context_kept_ = false, root_context_kept_ = false;
   uint32_t traceback_ = UINT32_MAX;
+  size_t lazy_left_ = kLazyLines;
+  std::vector<uint32_t> lazy_patterns_;
   PrefixHabits habits_;
   std::vector<LineHit> pending_;   // offsets in the source, in order, not yet worked on
   std::set<uint64_t> consumed_;    // lines that already belong to a block

@@ -28,6 +28,11 @@ std::set<std::string> IdsOf(const std::string& line, SourceInfo::Kind kind) {
       for (uint32_t other : event.also) ids.insert(engine.catalogue->signatures()[other].row.id());
     }
   }
+  // A row that was refined by a value matched as well.
+  for (const std::string& id : std::set<std::string>(ids)) {
+    const v1::Signature& row = engine.catalogue->Find(id)->row;
+    if (row.has_refines()) ids.insert(row.refines().of());
+  }
   for (uint32_t index : digest.benign) ids.insert(engine.catalogue->signatures()[index].row.id());
   return ids;
 }

@@ -35,8 +35,8 @@ uint32_t RowOfMatch(const Catalogue& catalogue, const CompiledPattern& pattern,
                     const std::vector<re2::StringPiece>& match) {
   uint32_t row = pattern.signature;
   for (size_t group = 1; group < match.size(); ++group) {
-    if (match[group].data() == nullptr || pattern.groups[group].empty()) continue;
-    row = catalogue.Refine(row, pattern.groups[group], {match[group].data(), match[group].size()});
+    if (match[group].data() == nullptr || pattern.groups()[group].empty()) continue;
+    row = catalogue.Refine(row, pattern.groups()[group], {match[group].data(), match[group].size()});
   }
   return row;
 }
@@ -158,9 +158,10 @@ std::vector<const Signature*> SearchSignatures(const Catalogue& catalogue, std::
     found[i] = SearchedText(catalogue.signatures()[i].row).find(wanted) != std::string::npos;
   }
   for (const CompiledPattern& pattern : catalogue.patterns()) {
-    std::vector<re2::StringPiece> match(pattern.groups.size());
-    if (pattern.re->Match({text.data(), text.size()}, 0, text.size(), RE2::UNANCHORED, match.data(),
-                          static_cast<int>(match.size()))) {
+    if (text.empty()) break;  // all are found, and expressions compile on first use
+    std::vector<re2::StringPiece> match(pattern.groups().size());
+    if (pattern.re().Match({text.data(), text.size()}, 0, text.size(), RE2::UNANCHORED, match.data(),
+                           static_cast<int>(match.size()))) {
       found[RowOfMatch(catalogue, pattern, match)] = true;
     }
   }

@@ -19,6 +19,11 @@ bool IsWaiter(std::string_view id) {
   return std::find(std::begin(kWaiters), std::end(kWaiters), id) != std::end(kWaiters);
 }
 
+bool IsStopSignal(std::string_view id) {
+  return id == "elastic.death_signal" || id.ends_with(".sigterm") || id.starts_with("slurm.cancel.signal") ||
+         id == "py.interrupt" || id == "nvrx.signal";
+}
+
 std::vector<int32_t> WaitersOf(const Incident& incident) {
   std::set<int32_t> ranks;
   for (const PlacedEvent& event : incident.events) {

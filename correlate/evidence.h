@@ -15,6 +15,9 @@ namespace firstfault {
 // Signatures that say "I waited until my time was up" or "I was stuck in a collective".
 bool IsWaiter(std::string_view id);
 
+// Rows that say "I was told to stop", in several words; the scheduler's own reasons are other rows.
+bool IsStopSignal(std::string_view id);
+
 // Ranks that reported such a wait, sorted.
 std::vector<int32_t> WaitersOf(const Incident& incident);
 

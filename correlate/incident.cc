@@ -51,7 +51,7 @@ using HostNumber = std::pair<std::string, int32_t>;
 
 // The maps that join names of one thing. First writer wins: sources are sorted, facts are in file order.
 struct Maps {
-  std::map<HostNumber, int32_t> rank_of_pid, rank_of_local, rank_of_device;
+  std::map<HostNumber, int32_t> rank_of_pid, rank_of_local, rank_of_device, local_of_pid;
   std::map<std::tuple<std::string, int32_t, int32_t>, int32_t> rank_of_pid_device;
   std::map<std::pair<std::string, std::string>, int32_t> rank_of_bus;
   std::map<const SourceDigest*, std::string> host_of_source;
@@ -176,6 +176,7 @@ class Builder {
       const auto device = NumberField(fact.fields, "device");
       const std::string_view bus = FieldOf(fact.fields, "bus");
       SeeWorld(NumberField(fact.fields, "world_size"));
+      if (!rank && local && pid) maps_.local_of_pid.try_emplace({host, *pid}, *local);
       if (rank) {
         SeeRank(*rank, host);
         maps_.ranks_of_source[&source].insert(*rank);
@@ -292,6 +293,13 @@ class Builder {
     place.process = std::string(FieldOf(event.fields, "process"));
 
     const bool kernel = prefix.kernel || source.info.kind == SourceInfo::Kind::kKernelLog;
+    if (!place.local_rank && place.pid) {
+      // The launcher's own log may not know its host's name.
+      for (const std::string& host : {place.host, std::string()}) {
+        const auto it = maps_.local_of_pid.find({host, *place.pid});
+        if (it != maps_.local_of_pid.end() && !place.local_rank) place.local_rank = it->second;
+      }
+    }
     const auto lookup = [](const auto& map, const auto& key) -> std::optional<int32_t> {
       const auto it = map.find(key);
       return it == map.end() ? std::nullopt : std::optional<int32_t>(it->second);
@@ -448,8 +456,9 @@ class Builder {
     for (PlacedEvent& event : incident_.events) {
       if (event.place.rank || event.signature->role < Role::kAmbiguous || SpokenByLauncher(event)) continue;
       const bool kernel = event.event->prefix.kernel || event.source->info.kind == SourceInfo::Kind::kKernelLog;
-      // A kernel line about a process is that process's end; one about a device need not be.
-      if (kernel && !event.place.pid) continue;
+      // A kernel line about the end of a process is that process's; one about a device or a wait need not be.
+      const bool death = event.id().starts_with("oom.kernel") || event.id().starts_with("seg.");
+      if (kernel && (!death || !event.place.pid)) continue;
       std::set<int32_t> first, others;
       for (const EndReport& end : incident_.ends) {
         const bool here = end.event->source == event.source || (!end.host.empty() && end.host == event.place.host);

@@ -152,6 +152,8 @@ class Silent {
     for (const auto& [host, view] : accused) {
       const int count = std::min<int>(static_cast<int>(view.places.size()), weights::kAccusersMax);
       Suspect* suspect = ForHost(host);
+      // What a host says when it is told to stop is not what the others complain of.
+      if (suspect != nullptr && IsStopSignal(suspect->signature)) suspect = nullptr;
       if (suspect == nullptr) {
         // A closed connection alone names no cause; a line that may be one (retries exceeded, no route, a
         // node that failed) does, where a host says it, or two places do.
@@ -161,6 +163,9 @@ class Silent {
         suspect->place.host = host;
         suspect->place.known_by.push_back("host: named by others");
         SetRoot(suspect, view.lead);
+        if (view.places.size() >= 2 && role == Role::kAmbiguous) {
+          suspect->Add("named_by_several", weights::kNamedBySeveral, "several places name it with lines that can be a cause");
+        }
         if (role == Role::kInitiating) {
           suspect->Add("accused_by_cause", weights::kInitiating, Cat("a line that states a cause names it: ", Quote(view.lead->event->text)));
         }

@@ -14,12 +14,6 @@
 namespace firstfault {
 namespace {
 
-// Rows that say "I was told to stop", in several words; the scheduler's own reasons are other rows.
-bool IsStopSignal(std::string_view id) {
-  return id == "elastic.death_signal" || id.ends_with(".sigterm") || id.starts_with("slurm.cancel.signal") ||
-         id == "py.interrupt" || id == "nvrx.signal";
-}
-
 // Which of two lines of one fault states it best: the cause before its wrapper, the process's own traceback
 // before a logger's copy, the line that ends something before one that only tells of it, then the first.
 bool BetterRoot(const PlacedEvent& a, const PlacedEvent& b) {
@@ -124,9 +118,7 @@ class Finder {
     constexpr double kCommon = 0.6;
     std::map<std::string, std::vector<size_t>> by_signature;
     for (size_t i = 0; i < suspects_.size(); ++i) {
-      if (suspects_[i].root->signature->role == Role::kInitiating || suspects_[i].root->event->in_traceback) {
-        by_signature[suspects_[i].signature].push_back(i);
-      }
+      by_signature[suspects_[i].signature].push_back(i);
     }
     std::set<size_t> gone;
     for (auto& [signature, members] : by_signature) {
@@ -141,6 +133,8 @@ class Finder {
       const bool everyone = ranks.size() >= 2 && static_cast<double>(ranks.size()) >= kCommon * static_cast<double>(seen);
       const bool one_host = hosts.size() == 1 && !hosts.begin()->empty();
       if (!everyone && !(one_host && incident_.hosts.size() > 1)) continue;
+      // A line that names a rank as the odd one out is no common fault, whoever prints it.
+      if (!suspects_[members[0]].root->accused_ranks.empty()) continue;
       // The one whose line stands first leads; across logs the lower rank.
       std::sort(members.begin(), members.end(), [&](size_t a, size_t b) {
         const PlacedEvent& x = *suspects_[a].root;
@@ -258,13 +252,20 @@ class Finder {
     if (root.signature->severity == Severity::kFatal) {
       suspect->Add("fatal", weights::kFatal, "such a line ends the process or the device");
     }
+    // A program that logs its fault as a warning has caught it; what it cannot survive ends in a traceback.
+    const std::string& level = root.event->prefix.level;
+    const bool caught = !root.event->in_traceback && (level == "W" || level == "I" || level == "D") &&
+                        root.signature->row.producer() != "kernel" && !root.event->prefix.launcher && FamilyOf(root.id()) == "oom";
+    if (caught) suspect->Add("logged_as_warning", weights::kLoggedAsWarning, "it is logged as a warning: the program has caught it");
     if (FromKernel(root) && root.signature->role == Role::kInitiating) {
       suspect->Add("hardware_kernel", weights::kHardwareKernel, "the kernel itself reports it");
     }
     if (root.signature->row.producer() == "python" && root.signature->row.wrapper()) {
       suspect->Add("generic_exception", weights::kGenericException, "an exception of a general kind: its text names no known fault");
     }
-    if (!root.accused_hosts.empty() && root.accused_hosts[0] != suspect->place.host) {
+    const bool names_job_host = !root.accused_hosts.empty() && root.accused_hosts[0] != suspect->place.host &&
+                                incident_.hosts.contains(root.accused_hosts[0]);
+    if (names_job_host) {
       suspect->Add("names_another", weights::kNamesAnother, Cat("its line names another host: ", root.accused_hosts[0]));
     }
     // A memory kill of a process that is not of this job, while one of this job's was killed too.

@@ -17,6 +17,7 @@ inline constexpr double kAmbiguous = 0.4;
 inline constexpr double kCollateral = -2.0;
 inline constexpr double kFatal = 0.5;            // ends the process or the device
 inline constexpr double kHardwareKernel = 0.8;   // the kernel speaks: no user code could print it
+inline constexpr double kLoggedAsWarning = -2.0; // caught and survived, unless a traceback follows
 inline constexpr double kGenericException = -0.4;  // "some exception": may be an effect with its own text
 
 // What happened around it.
@@ -37,6 +38,7 @@ inline constexpr double kAfterWatchdog = -0.8;      // it came behind this rank'
 // Accusations: lines of others that name it.
 inline constexpr double kAccusedRank = 1.1;         // per accuser, at most kAccusersMax
 inline constexpr double kAccusedHost = 0.6;
+inline constexpr double kNamedBySeveral = 0.8;      // and it has no line of its own to excuse it
 inline constexpr int kAccusersMax = 3;
 inline constexpr double kAccusedButWaiting = -1.0;  // it reports a time-out itself: it waits too
 

@@ -460,7 +460,8 @@ class SourceScanner::Impl {
     for (size_t i = 1; i <= kBlockLinesMax; ++i) {
       const SourceLine* line = reader.At(i);
       if (line == nullptr || ::firstfault::Trim(line->message()).empty()) break;
-      if (line->peeled.dialects.size() != line->peeled.outer) break;  // a logger speaks anew
+      // A logger, or a launcher, speaks anew.
+      if (line->peeled.dialects.size() != line->peeled.outer || line->peeled.prefix.launcher) break;
       const WriterKey writer = WriterOf(line->peeled.prefix);
       if (!writer.empty() && writer != WriterOf(first.peeled.prefix)) break;
       const std::string_view message = line->message();

@@ -75,7 +75,8 @@ class Parser {
  private:
   // Same writer, and no logger prefix beyond what the first line had.
   bool Belongs(const SourceLine& line) const {
-    return WriterOf(line.peeled.prefix) == writer_ && line.peeled.dialects.size() <= base_dialects_;
+    return WriterOf(line.peeled.prefix) == writer_ && line.peeled.dialects.size() <= base_dialects_ &&
+           !line.peeled.prefix.launcher;
   }
 
   // No traceback waits for its final line or for a chained one.

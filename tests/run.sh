@@ -54,7 +54,7 @@ fuzz_one() {
   local seconds=$1 target=$2 found=build-fuzz/found/$2
   mkdir -p "$found" build-fuzz/artifacts
   if ! "build-fuzz/tests/fuzz/$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=16384 \
-    -artifact_prefix="build-fuzz/artifacts/$target-" -print_final_stats=1 \
+    -dict=tests/fuzz/log.dict -artifact_prefix="build-fuzz/artifacts/$target-" -print_final_stats=1 \
     "$found" "tests/fuzz/corpus/$target" >"$found.log" 2>&1; then
     tail -60 "$found.log"
     echo "$target FAILED; its input is in build-fuzz/artifacts"

@@ -450,6 +450,18 @@ class Builder {
     }
   }
 
+  // A process name as training jobs have it: Python, its loader workers, Ray's. Kernel lines cut it to 15 bytes.
+  static bool IsTrainer(const PlacedEvent& event) {
+    constexpr std::string_view kNames[] = {"python", "pt_", "ray", "torchrun", "train"};
+    return std::any_of(std::begin(kNames), std::end(kNames),
+                       [&](std::string_view name) { return event.place.process.starts_with(name); });
+  }
+  bool TrainerDiedToo(const PlacedEvent& event) const {
+    return std::any_of(incident_.events.begin(), incident_.events.end(), [&](const PlacedEvent& other) {
+      return other.place.host == event.place.host && other.id() == event.id() && IsTrainer(other);
+    });
+  }
+
   // A cause in a log without ranks belongs to the process whose end the launcher of that host reports: the
   // one that it calls the first, else the only one that was not told to end.
   void RankFromEnds() {
@@ -458,7 +470,7 @@ class Builder {
       const bool kernel = event.event->prefix.kernel || event.source->info.kind == SourceInfo::Kind::kKernelLog;
       // A kernel line about the end of a process is that process's; one about a device or a wait need not be.
       const bool death = event.id().starts_with("oom.kernel") || event.id().starts_with("seg.");
-      if (kernel && (!death || !event.place.pid)) continue;
+      if (kernel && (!death || !event.place.pid || (!IsTrainer(event) && TrainerDiedToo(event)))) continue;
       std::set<int32_t> first, others;
       for (const EndReport& end : incident_.ends) {
         const bool here = end.event->source == event.source || (!end.host.empty() && end.host == event.place.host);

@@ -236,7 +236,7 @@ bool KnownPrefixFollows(std::string_view rest) {
     if (dialect.row->layer == 6 || !dialect.first.test(static_cast<unsigned char>(rest[0]))) continue;
     if (dialect.re->Match(rest, 0, rest.size(), RE2::ANCHOR_START, nullptr, 0)) return true;
   }
-  return rest.starts_with("Traceback (most recent call last):");
+  return rest.starts_with("Traceback (most recent call last):") || rest.starts_with("srun: ") || rest.starts_with("slurmstepd: ");
 }
 
 bool Allowed(Needs needs, const PrefixHabits& habits, std::string_view rest) {
@@ -414,6 +414,11 @@ std::vector<size_t> GluedStarts(std::string_view line) {
         size_t end = at + mark.size();
         while (end < line.size() && IsDigit(line[end])) ++end;
         if (end == at + mark.size() || !line.substr(end).starts_with("]:")) continue;
+      }
+      if (mark[0] == 'T') {
+        // Behind a progress bar; with a blank before it, it is announced or quoted.
+        if (line[at - 1] == ' ') continue;
+        if (Trim(line.substr(at)) != mark) continue;
       }
       out.push_back(at);
     }

@@ -21,8 +21,9 @@ std::string ChangesFor(const std::string& log) {
   scanner.Feed(log);
   std::vector<SourceDigest> digests;
   digests.push_back(scanner.Finish());
+  const v1::Report report = Correlate(BuiltInEngine(), digests, {});
   std::string out;
-  for (const std::string& change : Correlate(BuiltInEngine(), digests, {}).advice().changes()) out += change + "\n";
+  for (const std::string& change : report.advice().changes()) out += change + "\n";
   return out;
 }
 

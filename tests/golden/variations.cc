@@ -223,6 +223,7 @@ Names NewNames(const std::set<std::string>& hosts, Random& random) {
   const auto map_run = [&](const std::string& run) {
     if (HasMeaning(run)) return run;
     std::string& fresh = runs[run];
+    if (!fresh.empty()) return fresh;
     while (fresh.empty() || used.contains(fresh)) {
       fresh.clear();
       for (size_t i = 0; i < run.size(); ++i) {

@@ -32,6 +32,20 @@ const SourceNameRow kRows[] = {
      "/var/log/containers/bert-master-0_ml_pytorch-"
      "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.log",
      "host=bert-master-0 node_rank=0"},
+    // JAX process index in front of the host, launchers' own logs, and hosts with their node's number.
+    {Part::kFile, Kind::kRankLog, "(?:task|process|proc)[-_]?(?P<rank>[0-9]+)[-_.](?P<host>" HOST ")" END, "task2-jx-g14.log",
+     "host=jx-g14 rank=2"},
+    {Part::kFile, Kind::kLauncherLog, "(?:torchrun|launcher|agent|elastic)[-_.](?P<host>" HOST ")" END, "torchrun-lb-3.log",
+     "host=lb-3"},
+    {Part::kFile, Kind::kUnknown, "(?P<host>" HOST ")[._-]node[-_]?(?P<node_rank>[0-9]+)" END, "inf-h20-b.node1.log",
+     "host=inf-h20-b node_rank=1"},
+    {Part::kFile, Kind::kKernelLog, "(?:fabricmanager|fabric-manager|nv-fabricmanager|bmc|sel|ipmi)[-_.](?P<host>" HOST ")" END,
+     "fabricmanager-hx-07.log", "host=hx-07"},
+    {Part::kFile, Kind::kKernelLog, "(?P<host>" HOST ")[-_.](?:ipmi-sel|ipmi|sel|bmc)" END, "bg-013-ipmi-sel.txt", "host=bg-013"},
+    // Slurm: --output=%x.%j.%t.%N
+    {Part::kFile, Kind::kRankLog, "[A-Za-z][^./]*\\.(?P<job>[0-9]{3,})\\.(?P<task>[0-9]+)\\.(?P<host>" HOST ")" END,
+     "vidpre.331904.5.cn210.txt", "host=cn210 job=331904 rank=5"},
+    {Part::kFile, Kind::kUnknown, "(?P<host>" HOST ")[._-]console" END, "mcl-w0.console.txt", "host=mcl-w0"},
     // torch's Flight Recorder: TORCH_NCCL_DEBUG_INFO_TEMP_FILE (or TORCH_FR_DUMP_TEMP_FILE) and the rank.
     {Part::kFile, Kind::kFlightRecorder, "(?:nccl|comm_lib)_trace_rank_?(?P<rank>[0-9]+)(?:\\.[a-z]+)?",
      "tmp/nccl_trace_rank_12", "rank=12"},

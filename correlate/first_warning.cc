@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "correlate/explain.h"
 #include "correlate/text.h"
 
 namespace firstfault {
@@ -13,17 +14,6 @@ using Finding = std::optional<WarningLine>;
 Finding FromEvent(const PlacedEvent* event, std::string rule) {
   if (event == nullptr) return std::nullopt;
   return WarningLine{event, event->source, event->event->at, event->event->text, std::move(rule)};
-}
-
-std::string_view Family(std::string_view id) { return id.substr(0, id.find('.')); }
-
-bool Lists(const google::protobuf::RepeatedPtrField<std::string>& ids, std::string_view id) {
-  return std::find(ids.begin(), ids.end(), id) != ids.end();
-}
-
-// The catalogue says that lines of `a` come before lines of `b`.
-bool Precedes(const Signature& a, const Signature& b) {
-  return Lists(a.row.precedes(), b.row.id()) || Lists(b.row.follows(), a.row.id());
 }
 
 // The same rank, or a line of the culprit's host that names no rank.
@@ -77,7 +67,7 @@ Finding SameFamily(const Incident& incident, const Suspect& culprit) {
     if (event.source != culprit.root->source || !OnPath(culprit, event)) continue;
     if (event.event->at.byte_offset >= culprit.root->event->at.byte_offset) break;
     const bool related = event.id() == culprit.signature ||
-                         (Family(event.id()) == Family(culprit.signature) && event.signature->fault_class == culprit.fault_class &&
+                         (FamilyOf(event.id()) == FamilyOf(culprit.signature) && event.signature->fault_class == culprit.fault_class &&
                           event.signature->role >= Role::kPrecursor) ||
                          (Precedes(*event.signature, *culprit.root->signature) && event.signature->role != Role::kBenign);
     if (related) return FromEvent(&event, "the first line of the same fault");

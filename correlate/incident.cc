@@ -51,10 +51,9 @@ using HostNumber = std::pair<std::string, int32_t>;
 
 // The maps that join names of one thing. First writer wins: sources are sorted, facts are in file order.
 struct Maps {
-  std::map<HostNumber, int32_t> rank_of_pid, rank_of_local, rank_of_device;
+  std::map<HostNumber, int32_t> rank_of_pid, rank_of_local, rank_of_device, local_of_pid;
   std::map<std::tuple<std::string, int32_t, int32_t>, int32_t> rank_of_pid_device;
   std::map<std::pair<std::string, std::string>, int32_t> rank_of_bus;
-  std::map<std::string, int32_t> reported_root;  // host -> rank that torchrun names
   std::map<const SourceDigest*, std::string> host_of_source;
   std::map<const SourceDigest*, std::set<int32_t>> ranks_of_source;
 };
@@ -75,6 +74,10 @@ class Builder {
     for (const SourceDigest* source : incident_.sources) CollectFacts(*source);
     for (const SourceDigest* source : incident_.sources) PlaceEvents(*source);
     for (const SourceDigest* source : incident_.sources) CollectRanks(*source);
+    CollectEnds();
+    RankFromEnds();
+    OnlyHost();
+    CollectSuccess();
     return std::move(incident_);
   }
 
@@ -140,6 +143,13 @@ class Builder {
       *by = "line prefix";
       return ShortHost(event.prefix.host);
     }
+    const v1::Signature& row = SignatureOf(event).row;
+    // Kubernetes names the pod that an event is about; other rows capture the host that they speak of.
+    const std::string_view told = FieldOf(event.fields, row.producer() == "kubernetes" ? "peer_host" : "host");
+    if (!told.empty() && !row.accuses_peer()) {
+      *by = "message";
+      return ShortHost(told.substr(told.rfind('/') == std::string_view::npos ? 0 : told.rfind('/') + 1));
+    }
     const auto it = maps_.host_of_source.find(&source);
     if (it == maps_.host_of_source.end()) return "";
     *by = source.info.host ? source.info.host->by : "other lines of the file";
@@ -166,6 +176,7 @@ class Builder {
       const auto device = NumberField(fact.fields, "device");
       const std::string_view bus = FieldOf(fact.fields, "bus");
       SeeWorld(NumberField(fact.fields, "world_size"));
+      if (!rank && local && pid) maps_.local_of_pid.try_emplace({host, *pid}, *local);
       if (rank) {
         SeeRank(*rank, host);
         maps_.ranks_of_source[&source].insert(*rank);
@@ -182,6 +193,7 @@ class Builder {
         if (!facts.pid) facts.pid = pid;
         if (facts.bus.empty() && !bus.empty()) facts.bus = NormalBus(bus);
       }
+      if (!host.empty()) incident_.hosts.insert(host);
       const std::string_view address = FieldOf(fact.fields, "addr");
       if (!address.empty() && !host.empty()) incident_.host_of_address.try_emplace(HostInAddress(address), host);
     }
@@ -214,7 +226,6 @@ class Builder {
     for (const std::string& name : {host, known == maps_.host_of_source.end() ? std::string() : known->second}) {
       if (report.pid) maps_.rank_of_pid.try_emplace({name, *report.pid}, *report.rank);
       if (report.local_rank) maps_.rank_of_local.try_emplace({name, *report.local_rank}, *report.rank);
-      if (report.is_root) maps_.reported_root.try_emplace(name, *report.rank);
     }
   }
 
@@ -227,9 +238,21 @@ class Builder {
            (options_.until_ns && stamp->ns > *options_.until_ns);
   }
 
-  void PlaceEvents(const SourceDigest& source) {
+  // Where the last attempt begins in a file that holds several.
+  uint64_t LastAttemptBegin(const SourceDigest& source) const {
+    constexpr std::string_view kMarks[] = {"elastic.restart", "elastic.membership"};
+    uint64_t begin = 0;
     for (const Event& event : source.events) {
-      if (OutsideWindow(event)) {
+      const std::string& id = SignatureOf(event).row.id();
+      if (std::find(std::begin(kMarks), std::end(kMarks), id) != std::end(kMarks)) begin = event.at.byte_offset + 1;
+    }
+    return options_.attempt ? 0 : begin;
+  }
+
+  void PlaceEvents(const SourceDigest& source) {
+    const uint64_t attempt_begin = LastAttemptBegin(source);
+    for (const Event& event : source.events) {
+      if (OutsideWindow(event) || event.at.byte_offset < attempt_begin) {
         ++incident_.left_out;
         continue;
       }
@@ -259,11 +282,6 @@ class Builder {
     std::string by;
     place.host = HostOf(source, event, &by);
     if (!place.host.empty()) place.known_by.push_back(Cat("host: ", by));
-    // The host of a scheduler's or a kernel's line may be told in its text.
-    if (place.host.empty() && !placed->signature->row.accuses_peer() && !FieldOf(event.fields, "host").empty()) {
-      place.host = ShortHost(FieldOf(event.fields, "host"));
-      place.known_by.push_back("host: message");
-    }
     place.pid = NumberField(event.fields, "pid");
     if (!place.pid && !prefix.kernel) place.pid = prefix.pid;
     place.local_rank = NumberField(event.fields, "local_rank");
@@ -275,6 +293,13 @@ class Builder {
     place.process = std::string(FieldOf(event.fields, "process"));
 
     const bool kernel = prefix.kernel || source.info.kind == SourceInfo::Kind::kKernelLog;
+    if (!place.local_rank && place.pid) {
+      // The launcher's own log may not know its host's name.
+      for (const std::string& host : {place.host, std::string()}) {
+        const auto it = maps_.local_of_pid.find({host, *place.pid});
+        if (it != maps_.local_of_pid.end() && !place.local_rank) place.local_rank = it->second;
+      }
+    }
     const auto lookup = [](const auto& map, const auto& key) -> std::optional<int32_t> {
       const auto it = map.find(key);
       return it == map.end() ? std::nullopt : std::optional<int32_t>(it->second);
@@ -310,7 +335,8 @@ class Builder {
            return place.device && !kernel ? lookup(maps_.rank_of_device, HostNumber(place.host, *place.device))
                                           : std::nullopt;
          }},
-        {"launcher task", [&] { return prefix.local_rank ? std::nullopt : prefix.task; }},
+        {"launcher task",
+         [&] { return prefix.local_rank || SpokenByLauncher(*placed) ? std::nullopt : prefix.task; }},
         {"the only rank of the file",
          [&]() -> std::optional<int32_t> {
            const auto it = maps_.ranks_of_source.find(&source);
@@ -324,11 +350,6 @@ class Builder {
         {"local rank on the only host",
          [&]() -> std::optional<int32_t> {
            return incident_.hosts.size() <= 1 ? place.local_rank : std::nullopt;
-         }},
-        {"torchrun's report of this host",
-         [&]() -> std::optional<int32_t> {
-           if (kernel || !event.in_traceback || placed->signature->role < Role::kAmbiguous) return std::nullopt;
-           return lookup(maps_.reported_root, place.host);
          }},
     };
     for (const auto& [name, way] : ways) {
@@ -406,6 +427,85 @@ class Builder {
     }
   }
 
+  void CollectEnds() {
+    for (const PlacedEvent& event : incident_.events) {
+      for (const ElasticReport& report : event.event->reports) {
+        if (!report.rank) continue;
+        EndReport end{&event, report.rank, report.exit_code, ShortHost(report.host), report.is_root, false};
+        const v1::ExitMeaning* meaning = report.exit_code ? incident_.catalogue->Exit(*report.exit_code) : nullptr;
+        end.told_to = meaning != nullptr && meaning->role() == "teardown";
+        incident_.ends.push_back(std::move(end));
+      }
+      if (!IsEndReport(event.id()) || event.signature->role <= Role::kPrecursor) continue;
+      const auto code = ParseNumber<int32_t>(FieldOf(event.event->fields, "exit_code"));
+      const bool told_to = event.signature->role == Role::kTeardown || (code && (*code == -15 || *code == 143));
+      if (event.place.rank) {
+        incident_.ends.push_back({&event, event.place.rank, code, event.place.host, false, told_to});
+      }
+      for (int32_t rank : event.accused_ranks) {
+        const std::string host = event.accused_hosts.size() == 1 ? event.accused_hosts[0] : "";
+        incident_.ends.push_back({&event, rank, code, host, false, told_to});
+        if (!host.empty()) SeeRank(rank, host);
+      }
+    }
+  }
+
+  // A process name as training jobs have it: Python, its loader workers, Ray's. Kernel lines cut it to 15 bytes.
+  static bool IsTrainer(const PlacedEvent& event) {
+    constexpr std::string_view kNames[] = {"python", "pt_", "ray", "torchrun", "train"};
+    return std::any_of(std::begin(kNames), std::end(kNames),
+                       [&](std::string_view name) { return event.place.process.starts_with(name); });
+  }
+  bool TrainerDiedToo(const PlacedEvent& event) const {
+    return std::any_of(incident_.events.begin(), incident_.events.end(), [&](const PlacedEvent& other) {
+      return other.place.host == event.place.host && other.id() == event.id() && IsTrainer(other);
+    });
+  }
+
+  // A cause in a log without ranks belongs to the process whose end the launcher of that host reports: the
+  // one that it calls the first, else the only one that was not told to end.
+  void RankFromEnds() {
+    for (PlacedEvent& event : incident_.events) {
+      if (event.place.rank || event.signature->role < Role::kAmbiguous || SpokenByLauncher(event)) continue;
+      const bool kernel = event.event->prefix.kernel || event.source->info.kind == SourceInfo::Kind::kKernelLog;
+      // A kernel line about the end of a process is that process's; one about a device or a wait need not be.
+      const bool death = event.id().starts_with("oom.kernel") || event.id().starts_with("seg.");
+      if (kernel && (!death || !event.place.pid || (!IsTrainer(event) && TrainerDiedToo(event)))) continue;
+      std::set<int32_t> first, others;
+      for (const EndReport& end : incident_.ends) {
+        const bool here = end.event->source == event.source || (!end.host.empty() && end.host == event.place.host);
+        if (here && !end.told_to && end.rank) (end.first ? first : others).insert(*end.rank);
+      }
+      const std::set<int32_t>& named = first.empty() ? others : first;
+      if (named.size() != 1) continue;
+      event.place.rank = *named.begin();
+      event.place.known_by.push_back("rank: the launcher's report of this host");
+      if (event.place.host.empty()) event.place.host = incident_.ranks[*event.place.rank].host;
+    }
+  }
+
+  // Where all logs know of one host only, the ranks without a host run there.
+  void OnlyHost() {
+    if (incident_.hosts.size() != 1) return;
+    for (auto& [rank, facts] : incident_.ranks) {
+      if (facts.host.empty()) facts.host = *incident_.hosts.begin();
+    }
+    for (PlacedEvent& event : incident_.events) {
+      if (event.place.rank && event.place.host.empty()) {
+        event.place.host = *incident_.hosts.begin();
+        event.place.known_by.push_back("host: the only one in these logs");
+      }
+    }
+  }
+
+  void CollectSuccess() {
+    for (const SourceDigest* source : incident_.sources) {
+      for (const Event& fact : source->facts) {
+        if (SignatureOf(fact).row.id().starts_with("success.")) incident_.success = true;
+      }
+    }
+  }
+
   const CorrelateOptions& options_;
   Incident incident_;
   Maps maps_;
@@ -442,6 +542,14 @@ std::vector<int32_t> ParseRankList(std::string_view text) {
     for (int32_t rank = *first; rank <= last && out.size() < kRankListMax; ++rank) out.push_back(rank);
   }
   return out;
+}
+
+bool IsEndReport(std::string_view id) {
+  constexpr std::string_view kPrefixes[] = {"elastic.failed",  "ds.exit",        "mosaic.exited",   "pl.child",
+                                            "slurm.srun.task", "mpi.nonzero",    "mpi.signal",      "mpi.bad_termination",
+                                            "spawn.exited",    "spawn.launch_py", "vllm.worker_died", "sh.signal"};
+  return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                     [&](std::string_view prefix) { return id.starts_with(prefix); });
 }
 
 std::vector<std::string> ExpandHostList(std::string_view text) {

@@ -46,6 +46,9 @@ struct PlacedEvent {
   std::string_view id() const { return signature->row.id(); }
 };
 
+// Rows that only report the end of somebody's process: pointers to a rank, never a cause of their own.
+bool IsEndReport(std::string_view id);
+
 // What is known of one rank, from all sources.
 struct RankFacts {
   std::string host;
@@ -54,6 +57,15 @@ struct RankFacts {
   const SourceDigest* own_source = nullptr;  // a log that only this rank writes
   const Writer* last_words = nullptr;
   const SourceDigest* last_words_source = nullptr;
+};
+
+// A launcher or scheduler says that a process ended, and how.
+struct EndReport {
+  const PlacedEvent* event = nullptr;  // index valid after building: see Incident::events
+  std::optional<int32_t> rank, exit_code;
+  std::string host;
+  bool first = false;     // the launcher calls it the first failure of its host
+  bool told_to = false;   // ended because it was told to
 };
 
 struct Incident {
@@ -66,6 +78,8 @@ struct Incident {
   std::map<std::string, std::string> host_of_address;
   std::string job;
   std::optional<int32_t> attempt;
+  std::vector<EndReport> ends;               // in the order of events
+  bool success = false;                      // some log says that the work was completed, at its end
   int64_t left_out = 0;                      // events outside the job, the attempt or the time window
 };
 

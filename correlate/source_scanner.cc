@@ -237,7 +237,10 @@ class SourceScanner::Impl {
       const re2::StringPiece text(line.text.data(), line.text.size());
       bool matched = false;
       if (pattern.at_start()) {
+        const bool benign = catalogue_.signatures()[pattern.signature].role == Role::kBenign;
         for (size_t start : line.peeled.starts) {
+          // Harmless texts are no exceptions: not behind an exception's class.
+          if (benign && start > line.peeled.prefix.length) break;
           size_t at = start;
           while (at < line.text.size() && line.text[at] == ' ') ++at;
           if (pattern.re().Match(text, at, text.size(), RE2::ANCHOR_START, found, groups)) {
@@ -332,7 +335,7 @@ class SourceScanner::Impl {
     const uint64_t offset = hit.begin;
     LineReader reader = ReaderFrom(std::move(line), hit.end, last_piece);
     if (is_traceback) {
-      TracebackBlock(reader, offset);
+      TracebackBlock(reader, offset, std::move(matches));
     } else {
       MessageBlock(reader, offset, std::move(matches));
     }
@@ -357,10 +360,15 @@ class SourceScanner::Impl {
     return rank(a) > rank(b);
   }
 
-  void TracebackBlock(LineReader& reader, uint64_t offset) {
+  // `header` holds what matched on the line that begins it.
+  void TracebackBlock(LineReader& reader, uint64_t offset, std::vector<Match> header) {
     const TracebackParse parse = ParseTraceback(reader);
     const bool ignored = PreviousLineStartsWith(offset, "Exception ignored in");
     std::set<size_t> used;
+    std::erase_if(header, [&](const Match& m) { return m.signature == traceback_; });
+    // Nothing but its frames up to the end of the log.
+    const bool cut = parse.chains.empty() && reader.At(parse.lines.size()) == nullptr;
+    if (cut && !ignored) EmitCut(*reader.At(0), header);
     for (const TracebackChain& chain : parse.chains) {
       if (ignored) break;
       struct Found {
@@ -384,6 +392,7 @@ class SourceScanner::Impl {
         });
         if (named) break;
       }
+      for (const Match& match : header) found.push_back({0, match});
       const Found* best = nullptr;
       for (const Found& f : found) {
         if (best == nullptr || Better(f.match, best->match)) best = &f;
@@ -417,6 +426,16 @@ class SourceScanner::Impl {
     }
     for (size_t l : parse.lines) used.insert(l);
     Consume(reader, used);
+  }
+
+  // A traceback of which the end is missing: the log was cut while the rank was dying.
+  void EmitCut(const SourceLine& line, const std::vector<Match>& header) {
+    Event event;
+    event.signature = header.empty() ? traceback_ : header.front().signature;
+    if (!header.empty()) event.fields = header.front().fields;
+    event.prefix = line.peeled.prefix;
+    event.in_traceback = true;
+    Emit(std::move(event), line);
   }
 
   bool IsNamed(const Event& event, std::string_view id) const {
@@ -460,7 +479,8 @@ class SourceScanner::Impl {
     for (size_t i = 1; i <= kBlockLinesMax; ++i) {
       const SourceLine* line = reader.At(i);
       if (line == nullptr || ::firstfault::Trim(line->message()).empty()) break;
-      if (line->peeled.dialects.size() != line->peeled.outer) break;  // a logger speaks anew
+      // A logger, or a launcher, speaks anew.
+      if (line->peeled.dialects.size() != line->peeled.outer || line->peeled.prefix.launcher) break;
       const WriterKey writer = WriterOf(line->peeled.prefix);
       if (!writer.empty() && writer != WriterOf(first.peeled.prefix)) break;
       const std::string_view message = line->message();
@@ -469,7 +489,11 @@ class SourceScanner::Impl {
                          message.starts_with("  what():") || message.starts_with("what():") ||
                          message.starts_with("  ") || message.starts_with("    @ ");
       if (!stack && (!open_text || i > kContinuationLinesMax)) break;
-      for (Match& match : MatchesAt(*line)) found.push_back({i, std::move(match)});
+      std::vector<Match> more = MatchesAt(*line);
+      // The same fault once more is a new event, not the rest of this one.
+      const bool again = std::any_of(more.begin(), more.end(), [&](const Match& m) { return m.signature == best_of()->match.signature; });
+      if (again && !stack) break;
+      for (Match& match : more) found.push_back({i, std::move(match)});
       used.insert(i);
     }
     const Found* best = best_of();

@@ -8,7 +8,9 @@
 #ifndef FIRSTFAULT_CORRELATE_SUSPECTS_H_
 #define FIRSTFAULT_CORRELATE_SUSPECTS_H_
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "correlate/incident.h"
@@ -37,6 +39,9 @@ struct Suspect {
   double score = 0;
   double probability = 0;
 
+  bool Has(std::string_view name) const {
+    return std::any_of(terms.begin(), terms.end(), [&](const Term& term) { return term.name == name; });
+  }
   void Add(std::string name, double weight, std::string sentence) {
     score += weight;
     terms.push_back({std::move(name), weight, std::move(sentence)});

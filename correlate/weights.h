@@ -14,26 +14,31 @@ namespace firstfault::weights {
 // What the suspect's own line says. A cause in its own right starts ahead of anything it could explain.
 inline constexpr double kInitiating = 2.6;
 inline constexpr double kAmbiguous = 0.4;
-inline constexpr double kPrecursor = -1.0;
 inline constexpr double kCollateral = -2.0;
-inline constexpr double kTeardown = -2.5;
 inline constexpr double kFatal = 0.5;            // ends the process or the device
 inline constexpr double kHardwareKernel = 0.8;   // the kernel speaks: no user code could print it
+inline constexpr double kLoggedAsWarning = -2.0; // caught and survived, unless a traceback follows
 inline constexpr double kGenericException = -0.4;  // "some exception": may be an effect with its own text
 
 // What happened around it.
 inline constexpr double kExplainsOthers = 0.8;      // other ranks or hosts show only effects
 inline constexpr double kAlone = 0.5;               // nobody else has a cause of its own
 inline constexpr double kLaterInSameProcess = -2.2; // another cause stands before it in the same process
-inline constexpr double kToldToStopBefore = -1.6;   // SIGTERM was sent to it before
-inline constexpr double kWentOn = -3.5;             // training steps follow on the same rank
 inline constexpr double kLauncherPoints = 0.8;      // the launcher saw this rank end first on its host
 inline constexpr double kExitAgrees = 0.4;          // its exit code is one that a cause leaves
+inline constexpr double kEndReported = 0.6;         // a launcher reports its end, and that nobody asked for it
+inline constexpr double kExplainsCause = 1.0;       // it explains another line that could be a cause
+inline constexpr double kWarnedOnOneHost = 1.2;     // its own warning stands on one host only
+inline constexpr double kNamesAnother = -1.2;       // its line names somebody else
+inline constexpr double kNotOfThisJob = -2.0;       // another victim belongs to the job
+inline constexpr double kStoppedAfterCause = -2.0;  // a stop signal where a cause is seen
+inline constexpr double kStoppedFirst = 1.2;        // a stop signal before anything failed
 inline constexpr double kAfterWatchdog = -0.8;      // it came behind this rank's own watchdog time-out
 
 // Accusations: lines of others that name it.
 inline constexpr double kAccusedRank = 1.1;         // per accuser, at most kAccusersMax
 inline constexpr double kAccusedHost = 0.6;
+inline constexpr double kNamedBySeveral = 0.8;      // and it has no line of its own to excuse it
 inline constexpr int kAccusersMax = 3;
 inline constexpr double kAccusedButWaiting = -1.0;  // it reports a time-out itself: it waits too
 

@@ -144,7 +144,7 @@ constexpr Dialect kDialects[] = {
     {"file.bracket", 6, "[", R"(\[[A-Za-z0-9_./-]+\.(?:py|cc|cpp|h):\d+(?::[A-Za-z0-9_<>]+)?\] )"},
     // --- ranks of rank-aware loggers
     {"of.world", 7, "(", R"(\((?P<rank>\d{1,6})/(?P<world_size>\d{1,6})\) )"},
-    {"rank.inner", 7, "[rR", R"((?:\[rank[ =:]{0,2}(?P<rank>\d+)\]|[Rr]ank[ =](?P<rank_word>\d+))(?:: ?| \| | - ))"},
+    {"rank.inner", 7, "[rR", R"((?:\[rank[ =:]{0,2}(?P<rank>\d+)\](?:: ?| \| | - | )?|[Rr]ank[ =](?P<rank_word>\d+)(?:: ?| \| | - )))"},
     // --- process group: the number is a rank inside the group
     {"pg.guid", 8, "[", R"(\[PG ID (?P<group>\d+) PG GUID [^\]\n]*?Rank (?P<group_rank>\d+)\] ?)"},
     {"pg", 8, "[", R"(\[PG (?P<group>[^\]\n ]+)(?: \([^)\n]*\))? Rank (?P<group_rank>\d+)\] ?)"},
@@ -236,7 +236,7 @@ bool KnownPrefixFollows(std::string_view rest) {
     if (dialect.row->layer == 6 || !dialect.first.test(static_cast<unsigned char>(rest[0]))) continue;
     if (dialect.re->Match(rest, 0, rest.size(), RE2::ANCHOR_START, nullptr, 0)) return true;
   }
-  return rest.starts_with("Traceback (most recent call last):");
+  return rest.starts_with("Traceback (most recent call last):") || rest.starts_with("srun: ") || rest.starts_with("slurmstepd: ");
 }
 
 bool Allowed(Needs needs, const PrefixHabits& habits, std::string_view rest) {
@@ -414,6 +414,11 @@ std::vector<size_t> GluedStarts(std::string_view line) {
         size_t end = at + mark.size();
         while (end < line.size() && IsDigit(line[end])) ++end;
         if (end == at + mark.size() || !line.substr(end).starts_with("]:")) continue;
+      }
+      if (mark[0] == 'T') {
+        // Behind a progress bar; with a blank before it, it is announced or quoted.
+        if (line[at - 1] == ' ') continue;
+        if (Trim(line.substr(at)) != mark) continue;
       }
       out.push_back(at);
     }

@@ -75,7 +75,8 @@ class Parser {
  private:
   // Same writer, and no logger prefix beyond what the first line had.
   bool Belongs(const SourceLine& line) const {
-    return WriterOf(line.peeled.prefix) == writer_ && line.peeled.dialects.size() <= base_dialects_;
+    return WriterOf(line.peeled.prefix) == writer_ && line.peeled.dialects.size() <= base_dialects_ &&
+           !line.peeled.prefix.launcher;
   }
 
   // No traceback waits for its final line or for a chained one.
@@ -183,7 +184,12 @@ class Parser {
 }  // namespace
 
 bool IsTracebackStart(std::string_view message) {
-  return message.starts_with(kStart) || (message.starts_with("Original ") && message.substr(9).starts_with(kStart));
+  if (message.starts_with(kStart) || (message.starts_with("Original ") && message.substr(9).starts_with(kStart))) return true;
+  // Announced: "Scheduler hit an exception: Traceback ...". A field of a report (" : ") only quotes it.
+  const std::string_view trimmed = Trim(message);
+  if (!trimmed.ends_with(kStart)) return false;
+  const std::string_view before = trimmed.substr(0, trimmed.size() - kStart.size());
+  return before.ends_with(": ") && !before.ends_with(" : ");
 }
 
 TracebackParse ParseTraceback(LineReader& reader) { return Parser(reader).Run(); }

@@ -114,7 +114,7 @@ TEST(Catalogue, RegexesOutsideTheCommonSubsetAreRefused) {
   for (const char* bad : {"^start", "end$", "a\\sb", "\\bword", "[^x]y", "a.*", "(", "x*", "(?P<nosuchname>a)"}) {
     EXPECT_FALSE(Catalogue::Build({OneRow(bad)}).ok()) << bad;
   }
-  for (const char* good : {"start", "[^x\\n]y", "a\\$b", "(?P<rank>[0-9]+) x", "[]a]b"}) {
+  for (const char* good : {"start", "[^x\\n]yabc", "a\\$bcd", "(?P<rank>[0-9]+) xyz", "[]a]bcd"}) {
     EXPECT_TRUE(Catalogue::Build({OneRow(good)}).ok()) << good;
   }
 }

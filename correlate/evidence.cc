@@ -1,0 +1,68 @@
+#include "correlate/evidence.h"
+
+#include <algorithm>
+#include <set>
+
+#include "correlate/text.h"
+
+namespace firstfault {
+namespace {
+
+constexpr std::string_view kWaiters[] = {
+    "pg.watchdog_timeout", "pg.wait_timeout", "pg.progress",   "pg.heartbeat_lost", "pg.unique_id",
+    "gloo.op_timeout",     "store.wait",      "store.barrier", "store.clients",     "pgw.barrier_timeout",
+};
+
+}  // namespace
+
+bool IsWaiter(std::string_view id) {
+  return std::find(std::begin(kWaiters), std::end(kWaiters), id) != std::end(kWaiters);
+}
+
+bool IsStopSignal(std::string_view id) {
+  return id == "elastic.death_signal" || id.ends_with(".sigterm") || id.starts_with("slurm.cancel.signal") ||
+         id == "py.interrupt" || id == "nvrx.signal";
+}
+
+std::vector<int32_t> WaitersOf(const Incident& incident) {
+  std::set<int32_t> ranks;
+  for (const PlacedEvent& event : incident.events) {
+    if (IsWaiter(event.id()) && event.place.rank) ranks.insert(*event.place.rank);
+  }
+  return {ranks.begin(), ranks.end()};
+}
+
+std::vector<int32_t> SilentRanks(const Incident& incident, const std::string& host) {
+  const std::vector<int32_t> waiters = WaitersOf(incident);
+  if (waiters.empty()) return {};
+  int32_t world = incident.world_size.value_or(0);
+  if (!incident.ranks.empty()) world = std::max(world, incident.ranks.rbegin()->first + 1);
+  std::vector<int32_t> out;
+  for (int32_t rank = 0; rank < world; ++rank) {
+    if (std::binary_search(waiters.begin(), waiters.end(), rank)) continue;
+    const auto facts = incident.ranks.find(rank);
+    const std::string known = facts == incident.ranks.end() ? "" : facts->second.host;
+    if (!host.empty() && !known.empty() && known != host) continue;
+    out.push_back(rank);
+  }
+  return out;
+}
+
+std::string KeyOf(const PlacedEvent& event) {
+  if (event.place.rank) return Cat("rank ", *event.place.rank);
+  if (!event.place.host.empty()) return Cat("host ", event.place.host);
+  return Cat("file ", event.source->info.path);
+}
+
+bool PrintedBefore(const PlacedEvent& a, const PlacedEvent& b) {
+  return a.source == b.source && a.event->at.byte_offset < b.event->at.byte_offset;
+}
+
+std::string Quote(std::string_view text) {
+  constexpr size_t kQuoteBytes = 120;
+  const std::string_view trimmed = Trim(text);
+  if (trimmed.size() <= kQuoteBytes) return Cat("\"", trimmed, "\"");
+  return Cat("\"", trimmed.substr(0, kQuoteBytes), "...\"");
+}
+
+}  // namespace firstfault

@@ -1,0 +1,354 @@
+#include "correlate/silent.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "correlate/evidence.h"
+#include "correlate/text.h"
+#include "correlate/weights.h"
+
+namespace firstfault {
+namespace {
+
+// What the last words of a silent rank say about its phase. First match wins.
+struct Phase {
+  std::string_view word;  // in lower case
+  std::string_view signature;
+};
+constexpr Phase kPhases[] = {
+    // left the training loop: out of batches, validating alone
+    {"exhausted", "derived.left_loop"},     {"validat", "derived.left_loop"},
+    {"evaluat", "derived.left_loop"},       {"end of epoch", "derived.left_loop"},
+    {"finished epoch", "derived.left_loop"},
+    // a long phase of its own
+    {"tokeniz", "derived.busy_phase"},      {"preprocess", "derived.busy_phase"},
+    {"saving", "derived.busy_phase"},       {"checkpoint", "derived.busy_phase"},
+    {"download", "derived.busy_phase"},     {"compil", "derived.busy_phase"},
+    {"building", "derived.busy_phase"},     {"converting", "derived.busy_phase"},
+    {"merging", "derived.busy_phase"},      {"uploading", "derived.busy_phase"},
+};
+
+class Silent {
+ public:
+  Silent(const Incident& incident, std::vector<Suspect>* suspects)
+      : incident_(incident), suspects_(*suspects), waiters_(WaitersOf(incident)) {}
+
+  void Run() {
+    AccusedRanks();
+    AccusedHosts();
+    OneSilentRank();
+    BehindInGroup();
+    EndedBySignal();
+  }
+
+ private:
+  Suspect* ForRank(int32_t rank) {
+    for (Suspect& suspect : suspects_) {
+      if (suspect.place.rank == rank) return &suspect;
+    }
+    return nullptr;
+  }
+  Suspect* ForHost(const std::string& host) {
+    for (Suspect& suspect : suspects_) {
+      if (!suspect.place.host.empty() && suspect.place.host == host) return &suspect;
+    }
+    return nullptr;
+  }
+
+  Suspect* Add(int32_t rank) {
+    Suspect& suspect = suspects_.emplace_back();
+    suspect.place.rank = rank;
+    suspect.ranks = {rank};
+    const auto facts = incident_.ranks.find(rank);
+    if (facts != incident_.ranks.end()) {
+      suspect.place.host = facts->second.host;
+      suspect.place.local_rank = facts->second.local_rank;
+      suspect.place.pid = facts->second.pid;
+      if (facts->second.last_words != nullptr) {
+        suspect.words = facts->second.last_words->last_text;
+        suspect.words_at = facts->second.last_words->last_at;
+        suspect.words_source = facts->second.last_words_source;
+      }
+    }
+    suspect.place.known_by.push_back("rank: named by others");
+    return &suspect;
+  }
+
+  void Sign(Suspect* suspect, std::string_view signature) const {
+    suspect->signature = std::string(signature);
+    const Signature* row = incident_.catalogue->Find(signature);
+    if (row != nullptr) suspect->fault_class = row->fault_class;
+  }
+
+  void SetRoot(Suspect* suspect, const PlacedEvent* event) const {
+    suspect->root = event;
+    suspect->own = {event};
+    Sign(suspect, event->id());
+  }
+
+  // --- ranks that lines of others name as the cause
+  void AccusedRanks() {
+    std::map<int32_t, std::vector<const PlacedEvent*>> accusers;
+    for (const PlacedEvent& event : incident_.events) {
+      if (!event.accuses || event.signature->role < Role::kCollateral || IsEndReport(event.id())) continue;
+      for (int32_t rank : event.accused_ranks) {
+        if (event.place.rank != rank) accusers[rank].push_back(&event);
+      }
+    }
+    for (auto& [rank, events] : accusers) {
+      Suspect* suspect = ForRank(rank);
+      if (suspect == nullptr) {
+        suspect = Add(rank);
+        // The line that accuses most directly leads.
+        const auto lead = std::max_element(events.begin(), events.end(), [](const PlacedEvent* a, const PlacedEvent* b) {
+          return a->signature->role < b->signature->role;
+        });
+        SetRoot(suspect, *lead);
+      }
+      std::set<std::string> places;
+      for (const PlacedEvent* event : events) places.insert(KeyOf(*event));
+      const int count = std::min<int>(static_cast<int>(places.size()), weights::kAccusersMax);
+      suspect->Add("accused_rank", weights::kAccusedRank * count,
+                   Cat(places.size(), " other place(s) name rank ", rank, ", first: ", Quote(events.front()->event->text)));
+      if (const PlacedEvent* compile = PrecursorOf(rank, "jax.slow_")) {
+        Sign(suspect, "derived.slow_compile");
+        suspect->Add("busy_elsewhere", weights::kBusyElsewhere,
+                     Cat("rank ", rank, " was alive and compiling: ", Quote(compile->event->text)));
+      }
+      if (std::binary_search(waiters_.begin(), waiters_.end(), rank)) {
+        suspect->Add("accused_but_waiting", weights::kAccusedButWaiting,
+                     Cat("rank ", rank, " reports a time-out itself, so it was waiting too"));
+      }
+    }
+  }
+
+  const PlacedEvent* PrecursorOf(int32_t rank, std::string_view family) const {
+    for (const PlacedEvent& event : incident_.events) {
+      if (event.signature->role == Role::kPrecursor && event.place.rank == rank && event.id().starts_with(family)) {
+        return &event;
+      }
+    }
+    return nullptr;
+  }
+
+  // --- hosts that connection errors elsewhere name
+  void AccusedHosts() {
+    struct View {
+      std::set<std::string> places, hosts;
+      const PlacedEvent* lead = nullptr;
+    };
+    std::map<std::string, View> accused;
+    for (const PlacedEvent& event : incident_.events) {
+      if (IsEndReport(event.id())) continue;
+      for (const std::string& host : event.accused_hosts) {
+        if (event.place.host == host) continue;
+        View& view = accused[host];
+        view.places.insert(KeyOf(event));
+        view.hosts.insert(event.place.host);
+        if (view.lead == nullptr || event.signature->role > view.lead->signature->role) view.lead = &event;
+      }
+    }
+    for (const auto& [host, view] : accused) {
+      const int count = std::min<int>(static_cast<int>(view.places.size()), weights::kAccusersMax);
+      Suspect* suspect = ForHost(host);
+      // What a host says when it is told to stop is not what the others complain of.
+      if (suspect != nullptr && IsStopSignal(suspect->signature)) suspect = nullptr;
+      if (suspect == nullptr) {
+        // A closed connection alone names no cause; a line that may be one (retries exceeded, no route, a
+        // node that failed) does, where a host says it, or two places do.
+        const Role role = view.lead->signature->role;
+        if (role < Role::kAmbiguous || (role == Role::kAmbiguous && view.places.size() < 2)) continue;
+        suspect = &suspects_.emplace_back();
+        suspect->place.host = host;
+        suspect->place.known_by.push_back("host: named by others");
+        SetRoot(suspect, view.lead);
+        if (view.places.size() >= 2 && role == Role::kAmbiguous) {
+          suspect->Add("named_by_several", weights::kNamedBySeveral, "several places name it with lines that can be a cause");
+        }
+        if (role == Role::kInitiating) {
+          suspect->Add("accused_by_cause", weights::kInitiating, Cat("a line that states a cause names it: ", Quote(view.lead->event->text)));
+        }
+      }
+      suspect->Add("accused_host", weights::kAccusedHost * count,
+                   Cat("errors at ", view.places.size(), " other place(s) name host ", host));
+    }
+  }
+
+  // --- the one rank that did not complain
+  void OneSilentRank() {
+    const std::vector<int32_t> silent = SilentRanks(incident_, "");
+    if (silent.empty() || silent.size() > 2) return;
+    // One waiter against one silent rank says little by itself; a phase seen at work beside it says more.
+    const bool many = waiters_.size() >= 2 * silent.size();
+    const double weight = many && silent.size() == 1 ? weights::kOnlyOneSilent : weights::kFewSilent;
+    for (int32_t rank : silent) {
+      Suspect* suspect = ForRank(rank);
+      if (suspect == nullptr) {
+        if (!many && BarBesideWait(rank).second == nullptr) continue;
+        suspect = Add(rank);
+        Sign(suspect, "derived.silent");
+      }
+      suspect->Add("only_one_silent", weight,
+                   Cat(waiters_.size(), " rank(s) timed out waiting; rank ", rank, " did not report it"));
+      if (suspect->root == nullptr && silent.size() == 1) ReadPhase(suspect);
+    }
+  }
+
+  // A progress bar that a silent rank may have drawn when the others gave up, and the log it is in.
+  std::pair<const SourceDigest*, const Progress*> BarBesideWait(int32_t rank) const {
+    // Lines around the first time-out in which a bar still counts as drawn at that time.
+    constexpr int64_t kNear = 8;
+    for (const PlacedEvent& event : incident_.events) {
+      if (!IsWaiter(event.id())) continue;
+      const Progress* last = nullptr;
+      for (const Progress& progress : event.source->progress) {
+        if (!progress.bar || (progress.rank && progress.rank != rank)) continue;
+        if (progress.at.line > event.event->at.line) break;
+        last = &progress;
+      }
+      if (last == nullptr) continue;
+      // A traceback stands between the bar and the line that names the wait.
+      const int64_t gap = int64_t{event.event->at.line} - last->at.line;
+      if (gap <= kNear + static_cast<int64_t>(event.event->block.size())) return {event.source, last};
+    }
+    return {nullptr, nullptr};
+  }
+
+  void ReadPhase(Suspect* suspect) const {
+    const auto [source, bar] = BarBesideWait(*suspect->place.rank);
+    if (bar != nullptr) {
+      suspect->words = bar->text;
+      suspect->words_at = bar->at;
+      suspect->words_source = source;
+      Sign(suspect, "derived.busy_phase");
+      suspect->Add("busy_elsewhere", weights::kBusyElsewhere,
+                   Cat("somebody was still working while the others waited: ", Quote(bar->text)));
+      return;
+    }
+    std::string lower = suspect->words;
+    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+    for (const Phase& phase : kPhases) {
+      if (lower.find(phase.word) == std::string::npos) continue;
+      Sign(suspect, phase.signature);
+      suspect->Add("busy_elsewhere", weights::kBusyElsewhere, Cat("its last words tell another phase: ", Quote(suspect->words)));
+      return;
+    }
+  }
+
+  // --- per group: who enqueued less, or something else
+  void BehindInGroup() {
+    // A metric is a handful of numbers; a gradient bucket is thousands to millions.
+    constexpr int64_t kScalarElements = 8, kGradientElements = 1024;
+    struct View {
+      std::set<int32_t> ranks;
+      const PlacedEvent* first = nullptr;
+      int64_t elements = INT64_MAX;
+    };
+    std::map<std::string, std::map<int64_t, View>> enqueued;        // group -> last enqueued -> who
+    std::map<std::string, std::map<std::string, View>> operations;  // group and number -> operation -> who
+    for (const PlacedEvent& event : incident_.events) {
+      if (!event.place.rank) continue;
+      const Fields& fields = event.event->fields;
+      const std::string& group = event.event->prefix.group;
+      if (const auto number = ParseNumber<int64_t>(FieldOf(fields, "enqueued"))) {
+        View& view = enqueued[group][*number];
+        view.ranks.insert(*event.place.rank);
+        if (view.first == nullptr) view.first = &event;
+      }
+      const std::string_view seq = FieldOf(fields, "seq");
+      if (!IsWaiter(event.id()) || seq.empty() || FieldOf(fields, "op").empty()) continue;
+      View& view = operations[Cat(group, "\n", seq)]
+                             [Cat(FieldOf(fields, "op"), " of ", FieldOf(fields, "numel_in"), " elements")];
+      view.ranks.insert(*event.place.rank);
+      view.elements = ParseNumber<int64_t>(FieldOf(fields, "numel_in")).value_or(INT64_MAX);
+      if (view.first == nullptr) view.first = &event;
+    }
+    for (const auto& [group, numbers] : enqueued) {
+      if (numbers.size() < 2) continue;
+      const auto& [lowest, behind] = *numbers.begin();
+      size_t others = 0;
+      for (const auto& [number, view] : numbers) others += number != lowest ? view.ranks.size() : 0;
+      if (behind.ranks.size() > others) continue;  // the majority is not behind
+      for (int32_t rank : behind.ranks) {
+        Suspect* suspect = ForRank(rank);
+        if (suspect == nullptr) {
+          suspect = Add(rank);
+          SetRoot(suspect, behind.first);
+          Sign(suspect, "derived.behind");
+        }
+        suspect->Add("behind_in_group", weights::kBehindInGroup / static_cast<double>(behind.ranks.size()),
+                     Cat("rank ", rank, " had enqueued only ", lowest, " collectives, the others up to ",
+                         numbers.rbegin()->first));
+      }
+    }
+    for (const auto& [key, views] : operations) {
+      if (views.size() < 2) continue;
+      // The minority is the one on another path; two against one another stay both suspects.
+      size_t fewest = SIZE_MAX;
+      int64_t most_elements = 0;
+      for (const auto& [operation, view] : views) {
+        fewest = std::min(fewest, view.ranks.size());
+        if (view.elements != INT64_MAX) most_elements = std::max(most_elements, view.elements);
+      }
+      for (const auto& [operation, view] : views) {
+        if (view.ranks.size() != fewest) continue;
+        for (int32_t rank : view.ranks) {
+          Suspect* suspect = ForRank(rank);
+          if (suspect == nullptr) {
+            suspect = Add(rank);
+            SetRoot(suspect, view.first);
+            Sign(suspect, "derived.other_operation");
+          }
+          if (suspect->Has("other_operation")) continue;
+          suspect->Add("other_operation", weights::kOtherOperation / static_cast<double>(view.ranks.size()),
+                       Cat("rank ", rank, " waited in ", operation, " where others had another operation or size"));
+          if (view.elements <= kScalarElements && most_elements >= kGradientElements) {
+            suspect->Add("scalar_among_gradients", weights::kScalarAmongGradients,
+                         "it reduces a single number, as metrics and validation do, while others reduce gradients");
+          }
+        }
+      }
+    }
+  }
+
+  // --- killed processes write nothing; the launcher's report says that and which
+  void EndedBySignal() {
+    for (const EndReport& end : incident_.ends) {
+      if (!end.rank || !end.exit_code || end.told_to) continue;
+      const int signal = *end.exit_code > 128 && *end.exit_code < 160 ? 128 - *end.exit_code : *end.exit_code;
+      if (signal >= 0) continue;
+      const v1::ExitMeaning* meaning = incident_.catalogue->Exit(signal);
+      const bool suspicious = signal == -9 || (meaning != nullptr && meaning->role() == "initiating");
+      if (!suspicious) continue;
+      Suspect* suspect = ForRank(*end.rank);
+      if (suspect != nullptr && suspect->root != nullptr) {
+        // The launcher's own line about this end says it more directly than its summary table.
+        if (suspect->signature == "derived.killed" && !suspect->root->event->reports.empty() && end.event->event->reports.empty()) {
+          suspect->root = end.event;
+          suspect->own.push_back(end.event);
+        }
+        continue;
+      }
+      if (suspect == nullptr) suspect = Add(*end.rank);
+      SetRoot(suspect, end.event);
+      Sign(suspect, "derived.killed");
+      if (meaning != nullptr) {
+        suspect->fault_class = FaultClassFromWord(meaning->class_()).value_or(FaultClass::kUndetermined);
+      }
+      suspect->Add("killed_silently", weights::kKilledSilently,
+                   Cat("rank ", *end.rank, " ended with ", meaning == nullptr ? Cat("signal ", -signal) : meaning->name(),
+                       " and wrote no reason"));
+    }
+  }
+
+  const Incident& incident_;
+  std::vector<Suspect>& suspects_;
+  const std::vector<int32_t> waiters_;
+};
+
+}  // namespace
+
+void AddSilentSuspects(const Incident& incident, std::vector<Suspect>* suspects) { Silent(incident, suspects).Run(); }
+
+}  // namespace firstfault

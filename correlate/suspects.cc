@@ -118,7 +118,7 @@ class Finder {
     constexpr double kCommon = 0.6;
     std::map<std::string, std::vector<size_t>> by_signature;
     for (size_t i = 0; i < suspects_.size(); ++i) {
-      by_signature[suspects_[i].signature].push_back(i);
+      if (!OfAnotherJob(suspects_[i])) by_signature[suspects_[i].signature].push_back(i);
     }
     std::set<size_t> gone;
     for (auto& [signature, members] : by_signature) {

@@ -41,7 +41,7 @@ build() {
 
 run_ctest() {
   local preset=$1; shift
-  ctest --preset "$preset" --timeout 900 "$@"
+  ctest --preset "$preset" --timeout 1200 --parallel "$jobs" "$@"
 }
 
 # What threads share. The line-by-line oracle has one thread and takes minutes here.

@@ -51,6 +51,10 @@ Character FirstOf(std::string_view text) {
     if ((byte(i) & 0xC0) != 0x80) return {};
     code_point = code_point << 6 | (byte(i) & 0x3Fu);
   }
+  // Overlong forms, surrogates and what is above the last code point are no UTF-8 (RFC 3629).
+  const uint32_t least = length == 4 ? 0x10000 : length == 3 ? 0x800 : 0x80;
+  const bool surrogate = 0xD800 <= code_point && code_point <= 0xDFFF;
+  if (code_point < least || surrogate || code_point > 0x10FFFF) return {};
   return {length, code_point, true};
 }
 

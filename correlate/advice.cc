@@ -1,6 +1,7 @@
 #include "correlate/advice.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "correlate/text.h"
@@ -11,14 +12,30 @@ namespace {
 // Fixes that only say "look elsewhere": right for effects, no advice for a cause.
 constexpr std::string_view kNotTheCause = "F19";
 
-// The logs show NAME=VALUE (or NAME = VALUE, NAME: VALUE) in a line that was kept.
+// The text shows the setting, and not as a proposal: torch's own message about memory says "try setting
+// PYTORCH_CUDA_ALLOC_CONF=...", CUDA's says "consider passing CUDA_LAUNCH_BLOCKING=1".
+bool Shows(std::string_view text, std::string_view setting) {
+  constexpr std::string_view kProposals[] = {"try ", "set ", "setting ", "pass ", "passing ", "use ", "using "};
+  constexpr size_t kWordsBefore = 40;  // bytes in which a proposal stands before what it proposes
+  for (size_t at = text.find(setting); at != std::string_view::npos; at = text.find(setting, at + 1)) {
+    const size_t from = at - std::min(at, kWordsBefore);
+    const std::string_view before = text.substr(from, at - from);
+    const bool proposed = std::any_of(std::begin(kProposals), std::end(kProposals), [&](std::string_view word) {
+      return before.find(word) != std::string_view::npos;
+    });
+    if (!proposed) return true;
+  }
+  return false;
+}
+
+// The logs show NAME=VALUE in a line that was kept.
 bool AlreadyOn(const Incident& incident, const std::string& setting) {
   for (const SourceDigest* source : incident.sources) {
     for (const auto* list : {&source->facts, &source->events}) {
       for (const Event& event : *list) {
-        if (event.text.find(setting) != std::string::npos) return true;
+        if (Shows(event.text, setting)) return true;
         for (const std::string& line : event.context) {
-          if (line.find(setting) != std::string::npos) return true;
+          if (Shows(line, setting)) return true;
         }
       }
     }

@@ -27,7 +27,7 @@ Cost CostOf(const std::string& anchor, std::string_view healthy) {
 // Eight bytes are what vectorscan's literal matcher compares at once; a longer literal is not faster.
 constexpr size_t kWindowBytes = 8;
 // A window shared by more patterns would put too many of them up for confirmation on one line.
-constexpr size_t kPatternsPerWindowMax = 24;
+constexpr size_t kPatternsPerWindowMax = 12;
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "correlate/advice.h"
+#include "correlate/clock_align.h"
 #include "correlate/first_warning.h"
 #include "correlate/incident.h"
 #include "correlate/labels.h"
@@ -38,12 +39,12 @@ void SetText(std::string_view raw, v1::EventView* out) {
   out->set_text_lossy(lossy);
 }
 
-void SetTime(const std::optional<Stamp>& stamp, v1::EventTime* out) {
+void SetTime(const std::optional<Stamp>& stamp, const SourceInfo& source, v1::EventTime* out) {
   if (!stamp) return;
   out->set_stamp(std::string(Trim(stamp->text)));
-  if (stamp->clock == Stamp::Clock::kWallUtc) {
-    out->set_earliest_ns(stamp->ns);
-    out->set_latest_ns(stamp->ns + stamp->resolution_ns - 1);
+  if (const auto unix_ns = UnixTime(*stamp, source)) {
+    out->set_earliest_ns(*unix_ns);
+    out->set_latest_ns(*unix_ns + stamp->resolution_ns - 1);
   }
 }
 
@@ -78,7 +79,7 @@ v1::EventView View(const PlacedEvent& placed, bool whole) {
   }
   if (placed.place.rank) out.set_rank(*placed.place.rank);
   out.set_signature(std::string(placed.id()));
-  SetTime(event.prefix.stamp ? event.prefix.stamp : event.stamp_before, out.mutable_time());
+  SetTime(event.prefix.stamp ? event.prefix.stamp : event.stamp_before, placed.source->info, out.mutable_time());
   out.set_count(static_cast<int32_t>(std::min<int64_t>(event.count, INT32_MAX)));
   return out;
 }
@@ -156,6 +157,15 @@ void FillCompleteness(const Incident& incident, const CorrelateOptions& options,
     view->set_bytes(source->bytes);
     view->set_lines_cut(source->lines_cut);
   }
+  for (const ClockEstimate& clock : AlignClocks(incident)) {
+    v1::HostClock* view = out->add_clocks();
+    view->set_host(ToUtf8(clock.host, nullptr));
+    view->set_aligned(clock.aligned);
+    view->set_method(clock.method);
+    if (!clock.aligned) continue;
+    view->set_offset_ns(clock.offset_ns);
+    view->set_uncertainty_ns(clock.uncertainty_ns);
+  }
   for (const std::string& problem : options.input_problems) out->add_input_problems(ToUtf8(problem, nullptr));
   if (incident.left_out > 0) {
     out->add_input_problems(Cat(incident.left_out, " events were left out: another job, attempt or time"));
@@ -203,7 +213,7 @@ void FillTimeline(const Incident& incident, const Suspect& culprit, const Warnin
   const auto add = [&](const PlacedEvent& event, const std::string& reason) {
     if (report->timeline_size() >= static_cast<int>(kTimelineMax)) return;
     v1::TimelineStep* step = report->add_timeline();
-    SetTime(event.event->prefix.stamp ? event.event->prefix.stamp : event.event->stamp_before, step->mutable_time());
+    SetTime(event.event->prefix.stamp ? event.event->prefix.stamp : event.event->stamp_before, event.source->info, step->mutable_time());
     *step->mutable_place() = PlaceView(event.place);
     step->set_what(event.signature->row.title());
     step->set_reason(reason);

@@ -51,7 +51,6 @@ constexpr Edge kEdges[] = {
     {"seg.", "torch.fatal", Over::kHost},
     {"seg.", "derived.killed", Over::kHost},
     {"seg.", "dl.", Over::kHost},
-    {"torch.fatal", "seg.", Over::kHost},
     // storage, and who waits for it
     {"nfs.", "hung.", Over::kHost},
     {"nfs.", "derived.", Over::kHost},

@@ -118,7 +118,7 @@ class Finder {
     constexpr double kCommon = 0.6;
     std::map<std::string, std::vector<size_t>> by_signature;
     for (size_t i = 0; i < suspects_.size(); ++i) {
-      by_signature[suspects_[i].signature].push_back(i);
+      if (!OfAnotherJob(suspects_[i])) by_signature[suspects_[i].signature].push_back(i);
     }
     std::set<size_t> gone;
     for (auto& [signature, members] : by_signature) {
@@ -174,7 +174,7 @@ class Finder {
         if (i == j || gone.contains(i) || gone.contains(j)) continue;
         Suspect& cause = suspects_[i];
         const Suspect& effect = suspects_[j];
-        if (effect.all_ranks || !Explains(cause, effect, hosts_with_ranks_) || Explains(effect, cause, hosts_with_ranks_)) continue;
+        if (effect.all_ranks || OfAnotherJob(cause) || !Explains(cause, effect, hosts_with_ranks_) || Explains(effect, cause, hosts_with_ranks_)) continue;
         if (!cause.Has("explains_cause")) {
           cause.Add("explains_cause", weights::kExplainsCause,
                     Cat("it explains what ", PlaceName(effect.place, false, effect.root == nullptr ? nullptr : effect.root->source),
@@ -268,8 +268,7 @@ class Finder {
     if (names_job_host) {
       suspect->Add("names_another", weights::kNamesAnother, Cat("its line names another host: ", root.accused_hosts[0]));
     }
-    // A memory kill of a process that is not of this job, while one of this job's was killed too.
-    if (root.id().starts_with("oom.kernel") && !suspect->place.rank && AnotherHasRank(*suspect)) {
+    if (OfAnotherJob(*suspect)) {
       suspect->Add("not_of_this_job", weights::kNotOfThisJob, "the victim is no process of this job, as far as these logs know them");
     }
     for (const Suspect& other : suspects_) {
@@ -289,7 +288,9 @@ class Finder {
     }
   }
 
-  bool AnotherHasRank(const Suspect& suspect) const {
+  // The kernel ended a process that no rank owns, and one that a rank owns as well: the first is a neighbour.
+  bool OfAnotherJob(const Suspect& suspect) const {
+    if (suspect.root == nullptr || suspect.place.rank || !FromKernel(*suspect.root) || !suspect.place.pid) return false;
     return std::any_of(suspects_.begin(), suspects_.end(), [&](const Suspect& other) {
       return &other != &suspect && other.place.rank && FamilyOf(other.signature) == FamilyOf(suspect.signature);
     });
@@ -378,6 +379,8 @@ bool AnythingFailed(const Incident& incident) {
   for (const PlacedEvent& event : incident.events) {
     if (event.signature->role <= Role::kPrecursor || event.signature->severity < Severity::kError) continue;
     if (WentOn(incident, event)) continue;
+    // A stall that the kernel reports (a file server, a blocked task) may pass; the job says if it did not.
+    if (FromKernel(event) && event.signature->role == Role::kAmbiguous) continue;
     // Work that was completed leaves noise on its way out: closing stores, late signals, an earlier attempt.
     if (incident.success) continue;
     return true;

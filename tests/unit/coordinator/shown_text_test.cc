@@ -36,6 +36,9 @@ TEST(Printable, ControlsAreDroppedOrSpelledOut) {
        "\\u202eabc"},
       {"\xf3\xa0\x80\x81", "\\U000e0001"},
       {"\xff\xc0\xaf\xe2\x80", "\\xff\\xc0\\xaf\\xe2\\x80"},
+      {"\xe0\x80\x80", "\\xe0\\x80\\x80"},                // overlong
+      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},                // surrogate
+      {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},  // above U+10FFFF
       {"\xe6\x97\xa5\xe6\x9c\xac \xc3\xa9", "\xe6\x97\xa5\xe6\x9c\xac \xc3\xa9"},
   };
   for (const Row& row : rows) EXPECT_EQ(Printable(row.in), row.out);

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# Every test, from a bare Debian 12: installs what is missing, then release build and tests, the same under
+# AddressSanitizer and UndefinedBehaviorSanitizer, the shared parts under ThreadSanitizer, the fuzz targets,
+# and small benches. Prints what each stage took.
+#
+# Usage: tests/run.sh [--full]
+#   --full: an hour of fuzzing, clang-tidy, 1 GiB benches; writes the figures to tests/RESULTS.md
+# FUZZ_SECONDS=N overrides the time for each fuzz target.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+full=false
+case "${1:-}" in
+  "") ;;
+  --full) full=true ;;
+  *) echo "usage: tests/run.sh [--full]" >&2; exit 64 ;;
+esac
+jobs=$(nproc)
+results=build/run; mkdir -p $results
+rm -f $results/*
+# Objects are the same wherever the tree lies; only ccache needs to be told.
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD} CCACHE_NOHASHDIR=1
+
+# stage NAME COMMAND...: runs it, keeps its output as $results/NAME.log, stops everything where it fails.
+stage() {
+  local name=$1 start=$SECONDS; shift
+  echo; echo "=== $name"
+  if ! "$@" 2>&1 | tee "$results/$name.log"; then
+    echo "=== $name FAILED after $((SECONDS - start)) s" >&2
+    exit 1
+  fi
+  printf '%-14s %5d s\n' "$name" $((SECONDS - start)) >>"$results/times"
+  echo "=== $name took $((SECONDS - start)) s"
+}
+
+# build PRESET [TARGET...]
+build() {
+  local preset=$1; shift
+  cmake --preset "$preset" && cmake --build --preset "$preset" --parallel "$jobs" ${1:+--target "$@"}
+}
+
+run_ctest() {
+  local preset=$1; shift
+  ctest --preset "$preset" --timeout 900 "$@"
+}
+
+# What threads share. The line-by-line oracle has one thread and takes minutes here.
+run_tsan_tests() {
+  GTEST_FILTER='-Oracle.*' run_ctest tsan -R '^(concurrency_test|correlate_test|planted_race)$'
+}
+
+# fuzz_one SECONDS TARGET: new inputs go to a folder of their own; a crash leaves its input in artifacts/.
+fuzz_one() {
+  local seconds=$1 target=$2 found=build-fuzz/found/$2
+  mkdir -p "$found" build-fuzz/artifacts
+  if ! "build-fuzz/tests/fuzz/$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=16384 \
+    -dict=tests/fuzz/log.dict -artifact_prefix="build-fuzz/artifacts/$target-" -print_final_stats=1 \
+    "$found" "tests/fuzz/corpus/$target" >"$found.log" 2>&1; then
+    tail -60 "$found.log"
+    echo "$target FAILED; its input is in build-fuzz/artifacts"
+    return 1
+  fi
+  echo "$target $(grep -o 'stat::number_of_executed_units: *[0-9]*' "$found.log" | tr -s ' ' | cut -d' ' -f2) runs"
+}
+export -f fuzz_one
+
+fuzz() {
+  local seconds=${FUZZ_SECONDS:-20}
+  if $full; then seconds=${FUZZ_SECONDS:-360}; fi
+  basename -s .cc tests/fuzz/*_fuzz.cc | xargs -P "$jobs" -I{} bash -c "fuzz_one $seconds {}"
+}
+
+benches() {
+  local mib=64 bench
+  if $full; then mib=1024; fi
+  build/tests/scan_bench $mib || return 1
+  for bench in build/tests/*_bench; do
+    [[ $bench == */scan_bench ]] || "$bench" || return 1
+  done
+}
+
+write_results() {
+  {
+    echo "# Results of tests/run.sh --full"
+    echo
+    echo "Commit $(git rev-parse --short HEAD), $jobs cores of $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1)."
+    local name
+    for name in times fuzz.log benches.log; do
+      printf '\n## %s\n\n```\n' "${name%.log}"
+      cat "$results/$name"
+      echo '```'
+    done
+  } >tests/RESULTS.md
+}
+
+stage packages deploy/install_packages.sh test
+stage build build release
+stage test run_ctest release
+stage asan-build build fuzz
+stage asan-test run_ctest fuzz
+stage tsan-build build tsan concurrency_test correlate_test planted_race
+stage tsan-test run_tsan_tests
+stage fuzz fuzz
+stage benches benches
+if $full; then
+  stage tidy tests/tidy.sh
+  write_results
+fi
+
+echo; echo "=== all stages"
+cat "$results/times"
+printf '%-14s %5d s\n' total $SECONDS
+for name in test asan-test tsan-test; do
+  echo "$name:"
+  grep 'tests passed' "$results/$name.log"
+done

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 
 #include "correlate/correlate.h"
 #include "correlate/parse/stamp.h"
@@ -508,6 +509,10 @@ class Builder {
       if (it->second != facts.host) return;  // not blocks
       size = std::max(size, *facts.local_rank + 1);
     }
+    // Blocks are of one size, which divides every beginning: two hosts that begin at 0 and 8 run 8 ranks each.
+    int32_t block_size = 0;
+    for (const auto& [base, host] : host_of_base) block_size = std::gcd(block_size, base);
+    if (block_size > 0) incident_.ranks_expected = host_of_base.rbegin()->first + block_size;
     for (auto& [rank, facts] : incident_.ranks) {
       if (!facts.host.empty()) continue;
       auto block = host_of_base.upper_bound(rank);

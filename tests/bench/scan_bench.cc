@@ -10,7 +10,6 @@
 // Every row is the median of several rounds taken in turn, single-threaded.
 #include <fcntl.h>
 #include <re2/set.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +24,7 @@
 #include "correlate/line_hits.h"
 #include "correlate/source_scanner.h"
 #include "tests/bench/generate.h"
+#include "tests/bench/process.h"
 
 namespace firstfault::bench {
 namespace {
@@ -69,21 +69,6 @@ void EachLine(std::string_view text, F take) {
   }
 }
 
-// Runs rg; false where it is not installed or failed.
-bool Ripgrep(const std::string& patterns, const std::string& log) {
-  const pid_t child = fork();
-  if (child == 0) {
-    const int null = open("/dev/null", O_WRONLY);
-    dup2(null, 1);
-    execlp("rg", "rg", "-j1", "-c", "--no-config", "--regex-size-limit=1G", "--dfa-size-limit=1G", "-f", patterns.c_str(), log.c_str(),
-           static_cast<char*>(nullptr));
-    _exit(127);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) <= 1;  // 1: no line matched
-}
-
 struct Row {
   const char* name;
   std::function<void()> run;
@@ -98,14 +83,7 @@ void Bench(Kind kind, const char* name, size_t mib) {
   {
     const std::string text = GenerateLog(kind, mib << 20, 1, *engine.catalogue);
     std::ofstream(log, std::ios::binary) << text;
-    std::ofstream patterns(pattern_file);
-    // ripgrep joins the patterns: a capture name may then stand only once.
-    for (const CompiledPattern& pattern : engine.catalogue->patterns()) {
-      std::string regex = pattern.regex();
-      RE2::GlobalReplace(&regex, R"(\(\?P<[a-z_]+>)", "(?:");
-      RE2::GlobalReplace(&regex, R"(\\(['"/<>:;,=@%&~`! ]))", R"(\1)");  // it refuses needless escapes
-      patterns << regex << "\n";
-    }
+    WriteRipgrepPatterns(*engine.catalogue, pattern_file);
   }
   RE2::Options options;
   options.set_encoding(RE2::Options::EncodingLatin1);
@@ -147,7 +125,7 @@ void Bench(Kind kind, const char* name, size_t mib) {
                       EachLine(chunk, [&](std::string_view line) { set.Match(re2::StringPiece(line.data(), line.size()), &matched); });
                     });
                   }, 1, {}});
-  rows.push_back({"ripgrep", [&] { ripgrep = Ripgrep(pattern_file, log) && ripgrep; }, 3, {}});
+  rows.push_back({"ripgrep", [&] { ripgrep = RunRipgrep(pattern_file, log).has_value() && ripgrep; }, 3, {}});
   for (int round = 0; round < 5; ++round) {
     for (Row& row : rows) {
       if (round < row.rounds) row.seconds.push_back(Seconds(row.run));

@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 constexpr size_t kHabitLines = 64;
 // How far from its deciding line the other lines of an event are looked for.
 constexpr size_t kBlockReach = 100;
-constexpr size_t kRotateLinesMin = 30;
+// What a rotated part must have: nobody rotates after a handful of lines, and habits need a few to show.
+constexpr size_t kRotatedLinesMin = 16;
 constexpr int kNoiseOneIn = 8;
 constexpr int64_t kDaySeconds = 86'400;
 
@@ -434,8 +435,9 @@ std::optional<LogFolder> Rotate(const LogFolder& folder, const std::vector<Sourc
     if (file.path != path || digest == nullptr || !IsPlainText(file)) continue;
     const std::vector<std::string_view> lines = Split(file.bytes, '\n');
     std::vector<size_t> seams = Seams(*digest, lines);
-    std::erase(seams, 0);
-    if (lines.size() < kRotateLinesMin || seams.empty()) return std::nullopt;
+    std::erase_if(seams,
+                  [&](size_t i) { return i < kRotatedLinesMin || i + kRotatedLinesMin > lines.size(); });
+    if (seams.empty()) return std::nullopt;
     const size_t cut = seams[Below(random, seams.size())];
     const size_t bytes = static_cast<size_t>(lines[cut].data() - file.bytes.data());
     LogFile older{file.path + ".1", file.bytes.substr(0, bytes)};

@@ -23,9 +23,9 @@ struct Floor {
   int handed, others;
 };
 constexpr Floor kFloors[] = {
-    {"place", &Judgement::place, 15, 17},   {"class", &Judgement::fault_class, 15, 19},
-    {"root", &Judgement::root, 14, 20},     {"first warning", &Judgement::first_warning, 14, 26},
-    {"advice", &Judgement::advice, 15, 30}, {"roles", &Judgement::roles, 12, 30},
+    {"place", &Judgement::place, 15, 36},   {"class", &Judgement::fault_class, 15, 38},
+    {"root", &Judgement::root, 14, 38},     {"first warning", &Judgement::first_warning, 14, 37},
+    {"advice", &Judgement::advice, 15, 39}, {"roles", &Judgement::roles, 12, 31},
 };
 
 constexpr const char* kBaselineNames[] = {"earliest line", "torchrun root", "missing rank"};

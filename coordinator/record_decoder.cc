@@ -47,7 +47,11 @@ void RecordDecoder::Feed(std::string_view bytes, std::string* out) {
       const std::string record = std::move(unfinished_);
       unfinished_.clear();
       Take(std::string_view(record).substr(0, size), out);
-      bytes.remove_prefix(size - held);
+      if (size >= held) {
+        bytes.remove_prefix(size - held);
+      } else {  // its end was seen only by what follows it: the rest of what was held begins the next record
+        Feed(std::string_view(record).substr(size, held - size), out);
+      }
     } else {
       bytes.remove_prefix(unfinished_.size() - held);
       if (unfinished_.size() < kRecordBytesMax) return;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 
 #include "correlate/correlate.h"
 #include "correlate/parse/stamp.h"
@@ -74,6 +75,7 @@ class Builder {
     for (const SourceDigest* source : incident_.sources) CollectFacts(*source);
     for (const SourceDigest* source : incident_.sources) PlaceEvents(*source);
     for (const SourceDigest* source : incident_.sources) CollectRanks(*source);
+    HostsByBlock();
     CollectEnds();
     RankFromEnds();
     OnlyHost();
@@ -138,6 +140,16 @@ class Builder {
     }
   }
 
+  // "Warning  Evicted  pod/bert-worker-1  The node was low ..." -> bert-worker-1
+  static std::string_view PodIn(std::string_view text) {
+    constexpr std::string_view kMark = "pod/";
+    const size_t at = text.find(kMark);
+    if (at == std::string_view::npos) return {};
+    text.remove_prefix(at + kMark.size());
+    const size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.");
+    return text.substr(0, end);
+  }
+
   std::string HostOf(const SourceDigest& source, const Event& event, std::string* by) const {
     if (!event.prefix.host.empty()) {
       *by = "line prefix";
@@ -145,7 +157,9 @@ class Builder {
     }
     const v1::Signature& row = SignatureOf(event).row;
     // Kubernetes names the pod that an event is about; other rows capture the host that they speak of.
-    const std::string_view told = FieldOf(event.fields, row.producer() == "kubernetes" ? "peer_host" : "host");
+    const bool kubernetes = row.producer() == "kubernetes";
+    std::string_view told = FieldOf(event.fields, kubernetes ? "peer_host" : "host");
+    if (told.empty() && kubernetes) told = PodIn(event.text);
     if (!told.empty() && !row.accuses_peer()) {
       *by = "message";
       return ShortHost(told.substr(told.rfind('/') == std::string_view::npos ? 0 : told.rfind('/') + 1));
@@ -473,7 +487,7 @@ class Builder {
       if (kernel && (!death || !event.place.pid || (!IsTrainer(event) && TrainerDiedToo(event)))) continue;
       std::set<int32_t> first, others;
       for (const EndReport& end : incident_.ends) {
-        const bool here = end.event->source == event.source || (!end.host.empty() && end.host == event.place.host);
+        const bool here = LogName(*end.event->source) == LogName(*event.source) || (!end.host.empty() && end.host == event.place.host);
         if (here && !end.told_to && end.rank) (end.first ? first : others).insert(*end.rank);
       }
       const std::set<int32_t>& named = first.empty() ? others : first;
@@ -482,6 +496,43 @@ class Builder {
       event.place.known_by.push_back("rank: the launcher's report of this host");
       if (event.place.host.empty()) event.place.host = incident_.ranks[*event.place.rank].host;
     }
+  }
+
+  // A launcher starts a block of consecutive ranks on its host. From (rank, local rank, host) of some ranks
+  // follows where a block begins, and so the host of a rank in it that no line places.
+  void HostsByBlock() {
+    std::map<int32_t, std::string> host_of_base;
+    int32_t size = 0;
+    for (const auto& [rank, facts] : incident_.ranks) {
+      if (!facts.local_rank || facts.host.empty() || *facts.local_rank > rank) continue;
+      const auto [it, fresh] = host_of_base.try_emplace(rank - *facts.local_rank, facts.host);
+      if (it->second != facts.host) return;  // not blocks
+      size = std::max(size, *facts.local_rank + 1);
+    }
+    // Blocks are of one size, which divides every beginning: two hosts that begin at 0 and 8 run 8 ranks each.
+    int32_t block_size = 0;
+    for (const auto& [base, host] : host_of_base) block_size = std::gcd(block_size, base);
+    if (block_size > 0) incident_.ranks_expected = host_of_base.rbegin()->first + block_size;
+    for (auto& [rank, facts] : incident_.ranks) {
+      if (!facts.host.empty()) continue;
+      auto block = host_of_base.upper_bound(rank);
+      if (block == host_of_base.begin()) continue;
+      --block;
+      if (rank - block->first >= size) continue;
+      facts.host = block->second;
+      facts.local_rank = rank - block->first;
+    }
+  }
+
+  // A rotated log is one log: "train.log" and "train.log.1".
+  static std::string_view LogName(const SourceDigest& source) {
+    std::string_view path = source.info.path;
+    const size_t dot = path.rfind('.');
+    if (dot == std::string_view::npos || path.size() - dot > 4 || dot + 1 == path.size()) return path;
+    for (char c : path.substr(dot + 1)) {
+      if (!IsDigit(c)) return path;
+    }
+    return path.substr(0, dot);
   }
 
   // Where all logs know of one host only, the ranks without a host run there.

@@ -74,6 +74,7 @@ struct Incident {
   std::vector<PlacedEvent> events;           // by source, then line
   std::map<int32_t, RankFacts> ranks;        // every rank seen
   std::optional<int32_t> world_size;         // where a log says so
+  int32_t ranks_expected = 0;                // at least this many ranks, as the launchers' blocks show
   std::set<std::string> hosts;               // every host seen
   std::map<std::string, std::string> host_of_address;
   std::string job;

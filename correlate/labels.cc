@@ -25,7 +25,8 @@ std::vector<Label> LabelRanks(const Incident& incident, const Suspect* culprit) 
   }
   std::set<int32_t> ranks;
   for (const auto& [rank, facts] : incident.ranks) ranks.insert(rank);
-  for (int32_t rank = 0; rank < std::min(incident.world_size.value_or(0), kSilentRanksListed); ++rank) ranks.insert(rank);
+  const int32_t expected = std::max(incident.world_size.value_or(0), incident.ranks_expected);
+  for (int32_t rank = 0; rank < std::min(expected, kSilentRanksListed); ++rank) ranks.insert(rank);
 
   std::set<std::string> hosts_with_ranks;
   std::vector<Label> out;

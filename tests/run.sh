@@ -49,6 +49,10 @@ run_tsan_tests() {
   GTEST_FILTER='-Oracle.*' run_ctest tsan -R '^(concurrency_test|correlate_test|planted_race)$'
 }
 
+# Names in the sanitizers' reports.
+ASAN_SYMBOLIZER_PATH=$(command -v llvm-symbolizer-16 llvm-symbolizer | head -1 || true)
+export ASAN_SYMBOLIZER_PATH UBSAN_OPTIONS=print_stacktrace=1
+
 # fuzz_one SECONDS TARGET: new inputs go to a folder of their own; a crash leaves its input in artifacts/.
 fuzz_one() {
   local seconds=$1 target=$2 found=build-fuzz/found/$2

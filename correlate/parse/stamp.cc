@@ -60,9 +60,12 @@ std::optional<int> ZoneMinutes(std::string_view zone) {
   return zone[0] == '-' ? -total : total;
 }
 
+// Later times do not fit into 64-bit nanoseconds.
+constexpr int64_t kYearMax = 2261;
+
 bool ValidDate(int64_t year, int month, int day) {
   constexpr std::array<int, 12> kDays = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  return year >= 1970 && year <= 9999 && month >= 1 && month <= 12 && day >= 1 &&
+  return year >= 1970 && year <= kYearMax && month >= 1 && month <= 12 && day >= 1 &&
          day <= kDays[static_cast<size_t>(month - 1)];
 }
 

@@ -2,7 +2,7 @@
 //
 // Why:     every log dialect prints time in its own way, most without year or zone; what is not printed
 //          stays unknown (Stamp::clock, year_known) instead of being guessed.
-// Units:   nanoseconds; calendar arithmetic is proleptic Gregorian, years 1970 to 9999.
+// Units:   nanoseconds; calendar arithmetic is proleptic Gregorian, years 1970 to 2261.
 // Errors:  text that is not a valid time gives nullopt.
 // Threads: pure functions.
 #ifndef FIRSTFAULT_CORRELATE_PARSE_STAMP_H_

@@ -19,7 +19,6 @@ void CheckReport(std::string_view text) {
   for (const firstfault::ElasticReport& entry : parsed.entries) FF_CHECK(entry.at.line < parsed.lines_end);
 }
 
-// Years 1970 to 9999.
 void CheckStamp(const std::optional<firstfault::Stamp>& stamp) {
   if (!stamp) return;
   FF_CHECK(stamp->resolution_ns > 0);

@@ -68,6 +68,10 @@ std::vector<Sample> Samples() {
        "2026-01-02T03:04:06.000000Z n07 app: one\n"
        "2026-01-02T03:04:06.000000Z n07 app: \n"
        "2026-01-02T03:04:06.000000Z n07 app: tw\n"},
+      {"journal export, a word that is told from a binary field only by what follows the entry",
+       "__REALTIME_TIMESTAMP=1767323045000000\n_HOSTNAME=n07\nSYSLOG_IDENTIFIER=app\nMESSAGE=a\nWORD\n\n"
+       "__REALTIME_TIMESTAMP=1767323046000000\n_HOSTNAME=n07\nSYSLOG_IDENTIFIER=app\nMESSAGE=b\n\n",
+       "2026-01-02T03:04:05.000000Z n07 app: a\n2026-01-02T03:04:06.000000Z n07 app: b\n"},
       {"Docker joins what it cut, each stream by itself",
        R"({"log":"Traceback (most recent","stream":"stderr","time":"2026-01-02T03:04:05.1Z"})"
        "\n"

@@ -197,6 +197,13 @@ TEST(Prefix, HabitsAreLearnedFromMostLines) {
   EXPECT_FALSE(LearnHabits({"a", "b", "c", "1: d"}).task_colon);
 }
 
+TEST(Prefix, TimesThatNanosecondsCannotHoldAreNone) {
+  EXPECT_TRUE(Peel("[2261-12-31 23:59:59,999] a").prefix.stamp);
+  for (const char* line : {"[2262-01-01 00:00:00,000] a", "[9999-12-31 23:59:60] b", "[Wed Mar  4 05:06:07 2452] c"}) {
+    EXPECT_FALSE(Peel(line).prefix.stamp) << line;
+  }
+}
+
 TEST(Prefix, GluedLinesAreFound) {
   EXPECT_EQ(GluedStarts("loss 1.2[rank1]: Traceback (most recent call last):").front(), 8u);
   EXPECT_TRUE(GluedStarts("[rank1]: Traceback (most recent call last):").empty());

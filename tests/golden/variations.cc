@@ -125,7 +125,8 @@ std::string ReplaceNames(std::string_view text, const Names& names) {
       for (const auto& name : names) {
         const std::string& old = name.first;
         if (!text.substr(i).starts_with(old)) continue;
-        const bool ends = i + old.size() == text.size() || !IsWord(text[i + old.size()]);
+        const bool ends =
+            !IsWord(old.back()) || i + old.size() == text.size() || !IsWord(text[i + old.size()]);
         if (ends && (found == nullptr || old.size() > found->first.size())) found = &name;
       }
     }

@@ -58,6 +58,62 @@ class DockerDecoder : public LineDecoder {
   simdjson::dom::parser parser_;
 };
 
+// CRI files: `TIME stream P text` goes on in the next record of its stream, up to the one marked F. Whole
+// lines pass through byte for byte.
+class CriDecoder : public LineDecoder {
+ protected:
+  bool Decode(std::string_view line, std::string* out) override {
+    const Record record = Parse(line);
+    if (record.tag == 0) return false;
+    Held& held = held_[record.stream == "stderr" ? 1 : 0];
+    if (held.text.empty()) held.prefix = std::string(record.prefix);
+    if (record.tag == 'F' && held.text.empty()) {
+      AppendLines(Cat(record.prefix, "F "), record.text, out);
+      return true;
+    }
+    held.text += record.text;
+    if (record.tag == 'F' || held.text.size() >= kRecordBytesMax) Emit(&held, out);
+    return true;
+  }
+
+  void FlushHeld(std::string* out) override {
+    for (Held& held : held_) {
+      if (!held.text.empty()) Emit(&held, out);
+    }
+  }
+
+ public:
+  struct Record {
+    char tag = 0;  // F, P, or 0: no record of this form
+    std::string_view prefix, stream, text;  // prefix: time, stream and the blank behind them
+  };
+  static Record Parse(std::string_view line) {
+    while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
+    Record record;
+    const size_t time = line.find(' ');
+    const size_t stream = time == kNone ? kNone : line.find(' ', time + 1);
+    if (stream == kNone || stream + 2 > line.size() || time < 20 || line[4] != '-' || line[10] != 'T') return record;
+    record.stream = line.substr(time + 1, stream - time - 1);
+    const char tag = line[stream + 1];
+    const bool ends = stream + 2 == line.size() || line[stream + 2] == ' ';
+    if ((record.stream != "stdout" && record.stream != "stderr") || (tag != 'F' && tag != 'P') || !ends) return record;
+    record.tag = tag;
+    record.prefix = line.substr(0, stream + 1);
+    record.text = line.substr(std::min(stream + 3, line.size()));
+    return record;
+  }
+
+ private:
+  struct Held {
+    std::string prefix, text;
+  };
+  static void Emit(Held* held, std::string* out) {
+    AppendLines(Cat(held->prefix, "F "), held->text, out);
+    held->text.clear();
+  }
+  std::array<Held, 2> held_;  // stdout, stderr
+};
+
 // {"dmesg": [ {"pri": 4, "time": 12.345678, "msg": "..."}, ... ]}, indented over many lines. The objects
 // hold no objects, so each ends at the first brace outside a string.
 class DmesgDecoder : public RecordDecoder {
@@ -125,6 +181,8 @@ bool IsDockerLine(std::string_view line) {
          line.find("\"time\":\"") != kNone;
 }
 
+bool IsCriLine(std::string_view line) { return CriDecoder::Parse(line).tag != 0; }
+
 struct FormRow {
   bool (*is_line)(std::string_view line);
   std::unique_ptr<Decoder> (*make)();
@@ -134,6 +192,7 @@ constexpr FormRow kForms[] = {
     {IsJournalJsonLine, NewJournalJsonDecoder},
     {IsJournalExportLine, NewJournalExportDecoder},
     {IsDockerLine, New<DockerDecoder>},
+    {IsCriLine, New<CriDecoder>},
 };
 
 // A rotated file may begin in the middle of a record.

@@ -7,6 +7,7 @@
 //          knows (correlate/parse):
 //            journald  YYYY-MM-DDTHH:MM:SS.ffffffZ host ident[pid]: text   (kernel: "[sec.usec] text")
 //            Docker    TIME stream F text                                  (as CRI files)
+//            CRI       as it stands, partial records joined
 //            dmesg -J  [sec.usec] text
 // Errors:  a record that does not parse is passed on as it is and counted.
 // Limits:  a record longer than kRecordBytesMax is passed on unread.

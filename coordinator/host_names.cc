@@ -56,7 +56,7 @@ bool IsHexId(std::string_view word) {
   return word.size() >= 8 && word.find_first_not_of("0123456789abcdef-") == std::string_view::npos;
 }
 
-// Digits and a last single letter do not count: "a6k-n1" -> "a#k-n#", "spk-a" -> "spk-@".
+// Digits and a last single letter do not count: "a6k-n1" -> "a#k-n#", "asr-a" -> "asr-@".
 std::string Shape(std::string_view word) {
   std::string shape;
   for (const char c : word) {

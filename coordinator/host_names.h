@@ -1,12 +1,12 @@
 // host_names.h: which word of a path is a host, settled by all sources of a run together.
 //
-// Why:     "spk-a.log" is a host's log beside "spk-b.log" or "kmsg-spk-a.log", and nothing on its own; a
+// Why:     "asr-a.log" is a host's log beside "asr-b.log" or "kmsg-asr-a.log", and nothing on its own; a
 //          wrong host accuses a machine that does not exist.
 // Model:   a word is a host if it looks like one and a sibling (same folder) has another word of the same
 //          shape, or if a source whose host is certain names it.
 // Threads: pure functions.
 // Order:   does not depend on the order of the sources.
-// Example: "spk-a.log", "spk-b.log" -> hosts spk-a, spk-b; "train-1.log", "train-2.log" -> none.
+// Example: "asr-a.log", "asr-b.log" -> hosts asr-a, asr-b; "train-1.log", "train-2.log" -> none.
 #ifndef FIRSTFAULT_COORDINATOR_HOST_NAMES_H_
 #define FIRSTFAULT_COORDINATOR_HOST_NAMES_H_
 

@@ -61,7 +61,7 @@ const SourceNameRow kRows[] = {
     {Part::kFile, Kind::kKernelLog,
      "(?:kmsg|dmesg|messages|syslog|kern|kernel|journal|journalctl)[._-](?P<host>" HOST
      ")(?:\\.(?:log|txt|json|export|out))?(?:\\.[0-9]{1,3}|-[0-9]{8})?",
-     "dmesg-cl-234.txt", "host=cl-234"},
+     "dmesg-gx-118.txt", "host=gx-118"},
     {Part::kFile, Kind::kKernelLog,
      "(?P<host>" HOST ")[._-](?:kmsg|dmesg|syslog|kern|journal)(?:\\.(?:log|txt|json|export|out))?",
      "n01.dmesg", "host=n01"},
@@ -89,7 +89,7 @@ const SourceNameRow kRows[] = {
     {Part::kFile, Kind::kUnknown, "(?i)(?:.*[._-])?node[_-]?rank[_-]?(?P<node_rank>[0-9]+)" END,
      "log_node_rank1.txt", "node_rank=1"},
     {Part::kFile, Kind::kRankLog,
-     "(?i)(?P<maybe_host>" HOST ")[._-](?:global[_-]?)?rank[_-]?(?P<rank>[0-9]+)" END, "ts-0-rank0.log",
+     "(?i)(?P<maybe_host>" HOST ")[._-](?:global[_-]?)?rank[_-]?(?P<rank>[0-9]+)" END, "vx-0-rank0.log",
      "rank=0"},
     {Part::kFile, Kind::kRankLog, "(?i)(?:[^/]*[._-])?(?:global[_-]?)?rank[_-]?(?P<rank>[0-9]+)" END,
      "my_log_rank12.err", "rank=12 stream=stderr"},

@@ -33,7 +33,7 @@ PathParts SplitPath(std::string_view path);
 // "rank0.stderr.log.1" -> "rank0": without stream, ending and rotation number.
 std::string_view FileStem(std::string_view file);
 
-// The host that a name row with `{maybe_host}` sees before the rank ("ts-0-rank0.log" -> "ts-0"), or empty.
+// The host that a name row with `{maybe_host}` sees before the rank ("vx-0-rank0.log" -> "vx-0"), or empty.
 // Only the other sources can tell it from a job's name.
 std::string_view HostBeforeRank(std::string_view path);
 

@@ -32,6 +32,11 @@ std::string WithSize(uint64_t size) {
 
 std::vector<Sample> Samples() {
   return {
+      {"partial CRI records are one line, each stream for itself",
+       "2026-01-02T03:04:05.123456789Z stderr P part\n2026-01-02T03:04:05.123456800Z stdout F other\n"
+       "2026-01-02T03:04:05.123456900Z stderr F rest\n2026-01-02T03:04:06.000000000Z stdout F \n",
+       "2026-01-02T03:04:05.123456800Z stdout F other\n2026-01-02T03:04:05.123456789Z stderr F partrest\n"
+       "2026-01-02T03:04:06.000000000Z stdout F \n"},
       {"a kernel message keeps both clocks",
        R"({"__REALTIME_TIMESTAMP":"1767323045678901","__MONOTONIC_TIMESTAMP":"86400000100",)"
        R"("_SOURCE_MONOTONIC_TIMESTAMP":"86399999123","_BOOT_ID":"b1","_TRANSPORT":"kernel","PRIORITY":"3",)"

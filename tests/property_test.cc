@@ -32,7 +32,7 @@ struct KnownFailure {
   const char* reason;
 };
 constexpr KnownFailure kKnownFailures[] = {
-    {"", "", ""},  // keeps the table an array when it is empty
+    {"rotated file", "115", "seed 4: a part names one host only, which then counts as its writer's host"},
 };
 
 struct Base {
@@ -180,8 +180,8 @@ void CheckProperty(const std::string& property, const Property& change, const Ch
     failures += failed;
     known_failures += failed && known != nullptr;
     if (known != nullptr && changed && !failed) {
-      std::printf("%s holds on %s now: take it out of kKnownFailures\n", property.c_str(),
-                  base.expected.name.c_str());
+      std::printf("%s holds on %s with these seeds: does it still belong to kKnownFailures?\n",
+                  property.c_str(), base.expected.name.c_str());
     }
   }
   std::printf("%-22s %3d cases %4d changes, fails on %d cases (%d known)", property.c_str(), cases, checks,
@@ -189,6 +189,27 @@ void CheckProperty(const std::string& property, const Property& change, const Ch
   if (said_nothing > 0) std::printf(", %d times no failure found", said_nothing);
   std::printf("\n");
   std::fflush(stdout);
+}
+
+TEST(Variations, StampsMoveInTheirOwnForm) {
+  constexpr std::pair<const char*, const char*> kRows[] = {
+      {"[rank3]:2026-12-31 18:30:00,123 - INFO", "[rank3]:2027-01-01 03:30:00,123 - INFO"},
+      {"2026-02-28T20:00:05.5Z x", "2026-03-01T05:00:05.5Z x"},
+      {"[rank0]:[E1206 18:44:12.7 Process", "[rank0]:[E1207 03:44:12.7 Process"},
+      {"Mar  9 16:00:01 n01 kernel: [ 12.5]", "Mar 10 01:00:01 n01 kernel: [ 12.5]"},
+      {"[Tue Mar 31 23:59:59 2026] NVRM", "[Tue Apr  1 08:59:59 2026] NVRM"},
+      {"INFO 06-30 15:00:00 engine", "INFO 07-01 00:00:00 engine"},
+      {"step 12 of 2026, 10:30", "step 12 of 2026, 10:30"},
+  };
+  for (const auto& [before, after] : kRows) EXPECT_EQ(ShiftStamps(before, 9 * 3600), after);
+}
+
+TEST(Variations, OnlyWholeHostNamesAreReplaced) {
+  const Names names = {{"n1", "k7"}, {"spk-a", "vor-a"}, {"gx01", "fu01"}};
+  const LogFolder renamed =
+      RenameHosts({{"logs/kmsg-spk-a.log", "n1: on n10, spk-a.lan and spk-ab; gx[01-03] xn1\n"}}, names);
+  EXPECT_EQ(renamed[0].path, "logs/kmsg-vor-a.log");
+  EXPECT_EQ(renamed[0].bytes, "k7: on n10, vor-a.lan and spk-ab; fu[01-03] xn1\n");
 }
 
 TEST(Property, OrderOfSources_DoesNotChangeReport) {

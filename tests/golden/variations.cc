@@ -125,7 +125,8 @@ std::string ReplaceNames(std::string_view text, const Names& names) {
       for (const auto& name : names) {
         const std::string& old = name.first;
         if (!text.substr(i).starts_with(old)) continue;
-        const bool ends = i + old.size() == text.size() || !IsWord(text[i + old.size()]);
+        const bool ends =
+            !IsWord(old.back()) || i + old.size() == text.size() || !IsWord(text[i + old.size()]);
         if (ends && (found == nullptr || old.size() > found->first.size())) found = &name;
       }
     }
@@ -283,7 +284,8 @@ LogFolder RenameHosts(const LogFolder& folder, const Names& names) {
 
 std::string ShiftStamps(std::string_view text, int64_t seconds) {
   static const RE2* const stamp = new RE2(
-      R"(\b(?:(\d{4})([-/])(\d\d)[-/](\d\d)([ T_])|([IWEFDC])(\d\d)(\d\d) |([A-Z][a-z]{2}) ([ \d]\d) |(\d\d)-(\d\d) ))"
+      R"(\b(?:(\d{4})([-/])(\d\d)[-/](\d\d)([ T_])|([IWEFDC])(\d\d)(\d\d) |)"
+      R"(([A-Z][a-z]{2}) ([ \d]\d) |(\d\d)-(\d\d) ))"
       R"((\d\d):(\d\d):(\d\d))",
       RE2::Latin1);
   enum {

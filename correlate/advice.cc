@@ -149,7 +149,7 @@ std::vector<std::string> WouldSettle(const Incident& incident, const std::vector
         "nccl-tests pairwise (all_reduce_perf) and once with NCCL_P2P_DISABLE=1, and read nvidia-smi topo -m and nvlink -s.");
   }
   if (any_missing || incident.hosts.empty()) {
-    if (const v1::Remedy* check = incident.catalogue->Check("C2")) add(Cat(check->title(), " of every host: ", check->command()));
+    if (const v1::Remedy* check = incident.catalogue->Check("C2")) add(Cat("Kernel logs of all hosts: ", check->command()));
   }
   return out;
 }

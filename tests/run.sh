@@ -4,8 +4,8 @@
 # and small benches. Prints what each stage took.
 #
 # Usage: tests/run.sh [--full]
-#   --full: an hour of fuzzing, clang-tidy, 1 GiB benches; writes the figures to tests/RESULTS.md
-# FUZZ_SECONDS=N overrides the time for each fuzz target.
+#   --full: an hour of fuzzing, more seeds, clang-tidy, 1 GiB benches; the figures go to tests/RESULTS.md
+# FUZZ_SECONDS=N and ROUNDS=N override the time for each fuzz target and the seeds of --full.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -75,12 +75,16 @@ fuzz() {
 }
 
 benches() {
-  local mib=64 bench
-  if $full; then mib=1024; fi
-  build/tests/scan_bench $mib || return 1
-  for bench in build/tests/*_bench; do
-    [[ $bench == */scan_bench ]] || "$bench" || return 1
-  done
+  if $full; then
+    build/tests/scan_bench 1024 && build/tests/diagnose_bench
+  else
+    build/tests/scan_bench 64 && build/tests/diagnose_bench 64
+  fi
+}
+
+# The golden incidents changed at random, with many seeds.
+properties() {
+  FIRSTFAULT_ROUNDS=${ROUNDS:-25} build/tests/property_test
 }
 
 write_results() {
@@ -107,6 +111,7 @@ stage tsan-test run_tsan_tests
 stage fuzz fuzz
 stage benches benches
 if $full; then
+  stage properties properties
   stage tidy tests/tidy.sh
   write_results
 fi

@@ -108,7 +108,7 @@ struct Progress {
   int64_t step = 0;
   bool bar = false;  // a progress bar of one phase, not a training step
   std::optional<Stamp> stamp;
-  std::string text;  // raw line, cut at kTextBytesMax
+  std::string text;  // raw line, cut
 };
 
 // A number that ranks print about themselves (memory in use).

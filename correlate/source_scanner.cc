@@ -25,10 +25,14 @@ constexpr size_t kBackBytes = 96 << 10;
 // Bytes that must stand behind a hit before it is worked on, so that its block is whole.
 constexpr size_t kAheadBytes = 96 << 10;
 // Lines parsed without a hit: the head gives habits and identity, the others where ranks stood.
-constexpr size_t kHeadLines = 120, kBeforeFaultLines = 120, kTailLines = 240;
+constexpr size_t kHeadLines = 64, kBeforeFaultLines = 48, kTailLines = 96;
 constexpr size_t kHabitLines = 64;
 // Context kept with the first fault of a source.
 constexpr size_t kContextLines = 100, kContextBytes = 16 << 10;
+// The same where the source shows effects only: thousands of ranks do.
+constexpr size_t kEffectContextBytes = 4 << 10;
+// Raw text kept of a progress or memory line.
+constexpr size_t kSampleTextBytes = 400;
 // Copies of one (writer, signature) kept in full; later ones are counted.
 constexpr int64_t kCopiesMax = 16;
 constexpr size_t kBlockLinesMax = 64, kContinuationLinesMax = 6;
@@ -560,7 +564,8 @@ class SourceScanner::Impl {
       if (!context_kept_) SampleLines(line.offset, kBeforeFaultLines);
       context_kept_ = true;
       root_context_kept_ |= signature.role == Role::kInitiating;
-      event.context = LinesBefore(line.offset, kContextLines, kContextBytes);
+      event.context = LinesBefore(line.offset, kContextLines,
+                                  signature.role >= Role::kAmbiguous ? kContextBytes : kEffectContextBytes);
     }
     if (event.prefix.stamp) AddStamp(event.at, *event.prefix.stamp);
     digest_.events.push_back(std::move(event));
@@ -597,24 +602,27 @@ class SourceScanner::Impl {
     uint64_t begin = end;
     for (size_t i = 0; i < count && begin > std::max(base_, sampled_); ++i) begin = LineBegin(begin - 1);
     begin = std::max(begin, sampled_);
+    // Numbered by counting on: asking for each line's number would count the same bytes again and again.
+    Position at{begin < End() ? static_cast<uint32_t>(LineNumberAt(begin)) : 0, begin};
     while (begin < end && begin < End()) {
       const uint64_t line_end = LineEnd(begin);
-      Sample(SourceLine(begin, Bytes(begin, line_end), habits_));
+      at.byte_offset = begin;
+      Sample(SourceLine(begin, Bytes(begin, line_end), habits_), at);
       begin = line_end + 1;
+      ++at.line;
     }
     sampled_ = std::max(sampled_, std::min<uint64_t>(begin, End()));
   }
 
-  void Sample(const SourceLine& line) {
+  void Sample(const SourceLine& line, const Position& at) {
     if (::firstfault::Trim(line.text).empty()) return;
-    const Position at = PositionOf(line.offset);
     const ProgressFields fields = ParseProgress(line.message());
     const Prefix& prefix = line.peeled.prefix;
     std::optional<int32_t> rank = prefix.rank ? prefix.rank : fields.rank;
     if (fields.step) {
-      digest_.progress.push_back({at, rank, *fields.step, fields.bar, prefix.stamp, Bounded(line.raw)});
+      digest_.progress.push_back({at, rank, *fields.step, fields.bar, prefix.stamp, std::string(line.raw.substr(0, kSampleTextBytes))});
     }
-    if (fields.memory_bytes) digest_.memory.push_back({at, rank, *fields.memory_bytes, Bounded(line.raw)});
+    if (fields.memory_bytes) digest_.memory.push_back({at, rank, *fields.memory_bytes, std::string(line.raw.substr(0, kSampleTextBytes))});
     if (prefix.stamp) AddStamp(at, *prefix.stamp);
     if (lazy_left_ > 0) {
       --lazy_left_;
@@ -627,7 +635,7 @@ class SourceScanner::Impl {
     writer.rank = rank;
     writer.local_rank = prefix.local_rank;
     writer.last_at = at;
-    writer.last_text = Bounded(line.raw);
+    writer.last_text.assign(line.raw.substr(0, kSampleTextBytes));
     if (prefix.stamp) writer.last_stamp = prefix.stamp;
     writer.stopped_mid_work = fields.step.has_value();
   }

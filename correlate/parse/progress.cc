@@ -24,6 +24,20 @@ constexpr Form kSteps[] = {
     {R"((?i)\bbatch[ :=]+(?:\d+/)?(\d+))", false},
 };
 
+// Whether any form can match: a digit, and a word or mark that one of them needs. Most lines near a fault are
+// neither steps nor figures, and seven expressions a line would be most of the time spent on them.
+bool MayTell(std::string_view message) {
+  if (message.find_first_of("0123456789") == std::string_view::npos) return false;
+  if (message.find("%|") != std::string_view::npos) return true;
+  constexpr std::string_view kWords[] = {"iter", "step", "batch", "rank", "rss", "ram", "mem"};
+  std::string lower(message.substr(0, 512));
+  for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  for (std::string_view word : kWords) {
+    if (lower.find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<double> ParseSize(std::string_view text) {
@@ -53,6 +67,8 @@ ProgressFields ParseProgress(std::string_view message) {
       R"((?i)\b(?:rss|ram|host mem(?:ory)?|cpu mem(?:ory)?)\b[^0-9\n]{0,16}(\d+(?:\.\d+)? ?[KMGT]?i?B?)\b)",
       RE2::Latin1);
   ProgressFields out;
+  if (!MayTell(message)) return out;
+  message = message.substr(0, 512);  // what a step says about itself stands at its front
   const re2::StringPiece text(message.data(), message.size());
   for (size_t i = 0; i < steps->size(); ++i) {
     int64_t number = 0;

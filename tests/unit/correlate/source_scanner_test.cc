@@ -63,15 +63,13 @@ TEST(SourceScanner, AnyCutGivesTheSameDigest) {
 }
 
 TEST(SourceScanner, ColoursAndRedrawnBarsAreScannedAsStripped) {
-  const SourceDigest digest = Scan("100%|####| 10/10 [00:01<00:00]\rTraceback (most recent call last):\n  File \"a\", line 1, in f\n"
-                                   "\x1b[1mCUDA \x1b[31mout of memory. Tried to allocate 2.00 GiB (GPU 0; 31.75 GiB total\x1b[0m\n"
-                                   "KeyError: 'x'\n");
-  bool oom = false, traceback = false;
-  for (const Event& event : digest.events) {
-    oom |= IdOf(event) == "oom.torch";
-    traceback |= event.in_traceback;
-  }
-  EXPECT_TRUE(traceback);
+  const SourceDigest bar = Scan("100%|####| 10/10 [00:01<00:00]\rTraceback (most recent call last):\n"
+                                "  File \"a\", line 1, in f\nKeyError: 'x'\n");
+  ASSERT_EQ(bar.events.size(), 1u);
+  EXPECT_TRUE(bar.events[0].in_traceback);
+  const SourceDigest coloured = Scan("\x1b[1mCUDA \x1b[31mout of memory. Tried to allocate 2.00 GiB (GPU 0; 31.75 GiB total\x1b[0m\n");
+  ASSERT_EQ(coloured.events.size(), 1u);
+  EXPECT_EQ(IdOf(coloured.events[0]), "oom.torch");
 }
 
 TEST(SourceScanner, ALineGluedToAProgressBarIsItsOwn) {

@@ -185,7 +185,32 @@ struct CompiledDialect {
   std::unique_ptr<RE2> re;
   std::bitset<256> first;
   std::vector<std::pair<int, Slot>> groups;  // capture number -> slot
+  std::string literal;                       // every match begins with it
+  unsigned char next_min = 0, next_max = 255;  // and goes on with a byte in this range
+
+  // Cheap and certain: false means that the row cannot apply. Most rows fall here, without an expression run.
+  bool MayApply(std::string_view rest) const {
+    if (!first.test(static_cast<unsigned char>(rest[0])) || !rest.starts_with(literal)) return false;
+    if (rest.size() == literal.size()) return true;
+    const unsigned char next = static_cast<unsigned char>(rest[literal.size()]);
+    return next >= next_min && next <= next_max;
+  }
 };
+
+// RE2 knows the smallest and the largest text that an expression can match: what both begin with, every match
+// begins with.
+void FillLiteral(CompiledDialect* dialect) {
+  constexpr int kBytes = 8;
+  std::string min, max;
+  if (!dialect->re->PossibleMatchRange(&min, &max, kBytes)) return;
+  size_t common = 0;
+  while (common < min.size() && common < max.size() && min[common] == max[common]) ++common;
+  dialect->literal = min.substr(0, common);
+  if (common < min.size() && common < max.size()) {
+    dialect->next_min = static_cast<unsigned char>(min[common]);
+    dialect->next_max = static_cast<unsigned char>(max[common]);
+  }
+}
 
 std::bitset<256> FirstBytes(std::string_view spec) {
   std::bitset<256> out;
@@ -208,8 +233,9 @@ const std::vector<CompiledDialect>& Table() {
     RE2::Options options;
     options.set_encoding(RE2::Options::EncodingLatin1);
     for (const Dialect& row : kDialects) {
-      CompiledDialect compiled{&row, std::make_unique<RE2>(row.regex, options), FirstBytes(row.first), {}};
+      CompiledDialect compiled{&row, std::make_unique<RE2>(row.regex, options), FirstBytes(row.first), {}, "", 0, 255};
       FF_CHECK(compiled.re->ok());
+      FillLiteral(&compiled);
       for (const auto& [number, name] : compiled.re->CapturingGroupNames()) {
         const auto* slot = std::find_if(std::begin(kSlots), std::end(kSlots),
                                         [&n = name](const auto& entry) { return entry.first == n; });
@@ -233,7 +259,7 @@ bool KnownPrefixFollows(std::string_view rest) {
   for (const CompiledDialect& dialect : Table()) {
     if (dialect.row->needs != Needs::kNothing || dialect.row->layer == 1) continue;
     // A bare level word is too common in prose to vouch for what stands before it.
-    if (dialect.row->layer == 6 || !dialect.first.test(static_cast<unsigned char>(rest[0]))) continue;
+    if (dialect.row->layer == 6 || !dialect.MayApply(rest)) continue;
     if (dialect.re->Match(rest, 0, rest.size(), RE2::ANCHOR_START, nullptr, 0)) return true;
   }
   return rest.starts_with("Traceback (most recent call last):") || rest.starts_with("srun: ") || rest.starts_with("slurmstepd: ");
@@ -366,7 +392,7 @@ Peeled Peel(std::string_view line, const PrefixHabits& habits) {
     bool peeled = false;
     for (const CompiledDialect& dialect : Table()) {
       const Dialect& row = *dialect.row;
-      if (row.layer < layer || !dialect.first.test(static_cast<unsigned char>(line[at]))) continue;
+      if (row.layer < layer || !dialect.MayApply(line.substr(at))) continue;
       re2::StringPiece groups[kGroupsMax];
       const int count = dialect.re->NumberOfCapturingGroups() + 1;
       FF_CHECK(static_cast<size_t>(count) <= kGroupsMax);

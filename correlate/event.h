@@ -124,8 +124,6 @@ struct Writer {
   std::optional<int32_t> rank, local_rank;
   Position last_at;
   std::string last_text;
-  std::optional<Stamp> last_stamp;
-  bool stopped_mid_work = false;  // the last line is progress, not an ending
 };
 
 // How a fact about a source is known.
@@ -157,13 +155,9 @@ struct SourceDigest {
   std::vector<Progress> progress; // bounded, from the head, the tail and around events
   std::vector<Sample> memory;     // likewise
   std::vector<Writer> writers;
-  std::vector<std::pair<Position, Stamp>> stamps;  // bounded, in file order: places unstamped lines
-  std::vector<std::string> tail;  // the last lines, raw
   int64_t lines = 0, bytes = 0;
   int64_t lines_cut = 0;          // longer than kLineBytesMax: the rest of the line was skipped
-  int64_t events_folded = 0;
   std::vector<uint32_t> benign;   // signatures of harmless lines that were seen, each once
-  bool binary = false;            // not text: counted, not read
 };
 
 }  // namespace firstfault

@@ -36,10 +36,9 @@ constexpr size_t kSampleTextBytes = 400;
 // Copies of one (writer, signature) kept in full; later ones are counted.
 constexpr int64_t kCopiesMax = 16;
 constexpr size_t kBlockLinesMax = 64, kContinuationLinesMax = 6;
-constexpr size_t kEventsMax = 20000, kFactsMax = 4000, kWritersMax = 8192, kStampsMax = 64;
+constexpr size_t kEventsMax = 20000, kFactsMax = 4000, kWritersMax = 8192;
 // Progress and memory samples kept of one rank in one source: the first ones and the last ones.
 constexpr size_t kSamplesFirst = 4, kSamplesLast = 12;
-constexpr size_t kTailTextLines = 20;
 // Sampled lines of a source on which the rows are tried that the automaton leaves out.
 constexpr size_t kLazyLines = 24;
 // How far back a line without a stamp looks for the last stamp before it.
@@ -548,7 +547,6 @@ class SourceScanner::Impl {
     Copies& copies = it->second;
     ++copies.count;
     if (copies.count > kCopiesMax || digest_.events.size() >= kEventsMax) {
-      ++digest_.events_folded;
       if (copies.first < digest_.events.size()) {
         ++digest_.events[copies.first].count;
         digest_.events[copies.first].last_at = PositionOf(line.offset);
@@ -567,7 +565,6 @@ class SourceScanner::Impl {
       event.context = LinesBefore(line.offset, kContextLines,
                                   signature.role >= Role::kAmbiguous ? kContextBytes : kEffectContextBytes);
     }
-    if (event.prefix.stamp) AddStamp(event.at, *event.prefix.stamp);
     digest_.events.push_back(std::move(event));
   }
 
@@ -623,7 +620,6 @@ class SourceScanner::Impl {
       digest_.progress.push_back({at, rank, *fields.step, fields.bar, prefix.stamp, std::string(line.raw.substr(0, kSampleTextBytes))});
     }
     if (fields.memory_bytes) digest_.memory.push_back({at, rank, *fields.memory_bytes, std::string(line.raw.substr(0, kSampleTextBytes))});
-    if (prefix.stamp) AddStamp(at, *prefix.stamp);
     if (lazy_left_ > 0) {
       --lazy_left_;
       for (const Match& match : MatchLine(line, lazy_patterns_)) AddFact(match, line, line.offset);
@@ -636,16 +632,6 @@ class SourceScanner::Impl {
     writer.local_rank = prefix.local_rank;
     writer.last_at = at;
     writer.last_text.assign(line.raw.substr(0, kSampleTextBytes));
-    if (prefix.stamp) writer.last_stamp = prefix.stamp;
-    writer.stopped_mid_work = fields.step.has_value();
-  }
-
-  void AddStamp(const Position& at, const Stamp& stamp) {
-    if (digest_.stamps.size() < kStampsMax) {
-      digest_.stamps.emplace_back(at, stamp);
-    } else {
-      digest_.stamps.back() = {at, stamp};  // the last one always stays
-    }
   }
 
   void EnsureHead() {
@@ -663,17 +649,7 @@ class SourceScanner::Impl {
     SampleLines(sample_end, kHeadLines);
   }
 
-  void SampleTail() {
-    SampleLines(End(), kTailLines);
-    uint64_t end = End();
-    if (end > base_ && window_.back() != '\n') {
-      const uint64_t begin = LineBegin(end);
-      digest_.tail.push_back(Bounded(Bytes(begin, end)));
-      end = begin;
-    }
-    std::vector<std::string> before = LinesBefore(end, kTailTextLines, kContextBytes);
-    digest_.tail.insert(digest_.tail.begin(), before.begin(), before.end());
-  }
+  void SampleTail() { SampleLines(End(), kTailLines); }
 
   // Everything so far is worked on, and nothing will join what comes.
   void Flush() {

@@ -393,7 +393,7 @@ std::vector<std::string> NoiseLines(const Engine& engine) {
     const Peeled peeled = Peel(line);
     const bool placed = peeled.prefix.length > 0 || digest.writers.size() != 1 || digest.writers[0].rank;
     const bool says_more = !digest.events.empty() || !digest.facts.empty() || !digest.progress.empty() ||
-                           !digest.memory.empty() || !digest.stamps.empty();
+                           !digest.memory.empty();
     if (!placed && !says_more && !line.empty() && line[0] != ' ') out.push_back(line);
   }
   return out;

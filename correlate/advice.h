@@ -23,7 +23,7 @@ std::vector<std::string> WouldSettle(const Incident& incident, const std::vector
 // One line: can it be restarted now.
 std::string RestartLine(const Suspect& culprit);
 
-// "<bus>" and the like replaced by what the line captured; a placeholder without a value becomes a word.
+// "<bus>" and the like replaced by what the line captured; one without a value stays as it is.
 std::string FillPlaceholders(const std::string& text, const Fields& fields);
 
 }  // namespace firstfault

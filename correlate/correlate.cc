@@ -107,6 +107,12 @@ bool SamePlace(const Suspect& a, const Suspect& b) {
   return !a.place.host.empty() && a.place.host == b.place.host;
 }
 
+// What was not seen may hold another cause: ranks that the job should have and no log mentions.
+double ConfidenceCap(const Incident& incident) {
+  const size_t expected = static_cast<size_t>(std::max(incident.world_size.value_or(0), incident.ranks_expected));
+  return incident.ranks.size() < expected ? weights::kConfidenceMissingRanks : weights::kConfidenceMax;
+}
+
 // The best suspect, if it is likely enough and far enough ahead of every other place.
 const Suspect* Decide(const std::vector<Suspect>& suspects, double* confidence) {
   *confidence = 0;
@@ -261,7 +267,7 @@ v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sour
   const std::vector<Suspect> suspects = FindSuspects(incident);
   double confidence = 0;
   const Suspect* culprit = Decide(suspects, &confidence);
-  report.set_confidence(std::min(confidence, weights::kConfidenceMax));
+  report.set_confidence(std::min(confidence, ConfidenceCap(incident)));
   for (size_t i = 0; i < suspects.size() && i < kHypothesesMax; ++i) {
     *report.add_hypotheses() = HypothesisView(incident, suspects[i]);
   }

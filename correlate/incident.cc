@@ -436,9 +436,6 @@ class Builder {
         facts.last_words_source = &source;
       }
     }
-    if (source.info.rank && one_rank) {
-      if (const auto rank = ParseNumber<int32_t>(source.info.rank->value)) incident_.ranks[*rank].own_source = &source;
-    }
   }
 
   void CollectEnds() {

@@ -54,7 +54,6 @@ struct RankFacts {
   std::string host;
   std::optional<int32_t> local_rank, device, pid, exit_code;
   std::string bus;
-  const SourceDigest* own_source = nullptr;  // a log that only this rank writes
   const Writer* last_words = nullptr;
   const SourceDigest* last_words_source = nullptr;
 };

@@ -58,9 +58,9 @@ inline constexpr double kNobody = 1.2;
 // place, the verdict is "undetermined".
 inline constexpr double kNameAt = 0.75;
 inline constexpr double kNameAgainstNext = 3.0;
-// No log proves more than this; missing hosts lower it further.
+// No log proves more than this; ranks that no log mentions lower it further.
 inline constexpr double kConfidenceMax = 0.97;
-inline constexpr double kConfidenceMissingHosts = 0.9;
+inline constexpr double kConfidenceMissingRanks = 0.9;
 
 }  // namespace firstfault::weights
 

@@ -58,6 +58,27 @@ constexpr RestartRow kRestart[] = {
     {FaultClass::kUndetermined, "Only with the evidence below being collected; the cause is not known yet."},
 };
 
+// Whether the text names a capture that the line did not have: "If pid <other_pid> is listed ...".
+bool NamesUnknown(std::string_view text) {
+  for (size_t open = text.find('<'); open != std::string_view::npos; open = text.find('<', open + 1)) {
+    const size_t close = text.find('>', open);
+    if (close != std::string_view::npos && CaptureTypeOf(text.substr(open + 1, close - open - 1))) return true;
+  }
+  return false;
+}
+
+// Without the sentences that speak of what these logs do not show; the whole text where nothing would be left.
+std::string OnlyKnown(const std::string& text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(". ", at), text.size());
+    const std::string sentence = text.substr(at, end - at + (end < text.size() ? 1 : 0));
+    if (!NamesUnknown(sentence)) out += Cat(out.empty() ? "" : " ", sentence);
+    at = end + 2;
+  }
+  return out.empty() ? text : out;
+}
+
 }  // namespace
 
 std::string FillPlaceholders(const std::string& text, const Fields& fields) {
@@ -88,7 +109,7 @@ v1::Advice AdviseOn(const Incident& incident, const Suspect& culprit) {
   const Fields& fields = culprit.root == nullptr ? none : culprit.root->event->fields;
   const v1::Signature& row = signature->row;
   advice.set_summary(FillPlaceholders(row.quick_answer(), fields));
-  for (const std::string& text : row.advice()) advice.add_changes(FillPlaceholders(text, fields));
+  for (const std::string& text : row.advice()) advice.add_changes(OnlyKnown(FillPlaceholders(text, fields)));
   for (const std::string& code : row.fix()) {
     const v1::Remedy* fix = incident.catalogue->Fix(code);
     if (fix == nullptr || code == kNotTheCause) continue;

@@ -38,5 +38,14 @@ TEST(Advice, ASettingThatTheLogShowsIsNotProposedAgain) {
   EXPECT_NE(changes.find("already on"), std::string::npos) << changes;
 }
 
+TEST(Advice, WhatTheLogDoesNotShowIsNotSpokenOf) {
+  const std::string other = "Process 4711 has 9.25 GiB memory in use. ";
+  std::string shared = kOom;
+  shared.insert(shared.find("If reserved"), other);
+  EXPECT_EQ(ChangesFor(kOom).find("<other_pid>"), std::string::npos);
+  EXPECT_NE(ChangesFor(kOom).find("Asked 3.91 GiB"), std::string::npos) << ChangesFor(kOom);
+  EXPECT_NE(ChangesFor(shared).find("4711"), std::string::npos) << ChangesFor(shared);
+}
+
 }  // namespace
 }  // namespace firstfault

@@ -14,7 +14,7 @@ namespace {
 class ScanningVisitor : public SourceVisitor {
  public:
   ScanningVisitor(const Engine& engine, const LoadOptions& options, std::vector<SourceDigest>* digests)
-      : engine_(engine), options_(options), buffers_(*engine.patterns), digests_(digests) {}
+      : engine_(engine), options_(options), digests_(digests) {}
 
   void Begin(const SourceInfo& info) override { scanner_.emplace(engine_, buffers_, info); }
   void Bytes(std::string_view text) override {

@@ -38,9 +38,8 @@ absl::StatusOr<std::shared_ptr<const Catalogue>> LoadCatalogue(const std::string
 absl::StatusOr<Engine> LoadEngine(const std::string& folder) {
   auto catalogue = LoadCatalogue(folder);
   if (!catalogue.ok()) return catalogue.status();
-  auto patterns = PatternSet::Compile(**catalogue, PatternSet::Target::kThisCpu);
-  if (!patterns.ok()) return patterns.status();
-  return Engine{*std::move(catalogue), std::shared_ptr<const PatternSet>(*std::move(patterns))};
+  auto patterns = std::make_shared<const PatternSet>(**catalogue);
+  return Engine{*std::move(catalogue), std::move(patterns)};
 }
 
 }  // namespace firstfault

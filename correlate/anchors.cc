@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <queue>
-#include <set>
+
+#include "correlate/literal_finder.h"
 
 namespace firstfault {
 namespace {
@@ -24,10 +24,25 @@ Cost CostOf(const std::string& anchor, std::string_view healthy) {
   return {hits, anchor.size() > 64 ? 0 : 64 - anchor.size()};
 }
 
-// Eight bytes are what vectorscan's literal matcher compares at once; a longer literal is not faster.
-constexpr size_t kWindowBytes = 8;
-// A window shared by more patterns would put too many of them up for confirmation on one line.
-constexpr size_t kPatternsPerWindowMax = 12;
+constexpr size_t kKeyBytes = LiteralFinder::kKeyBytes;
+// How often healthy text has each group of bytes that the finder looks up.
+class HealthyGroups {
+ public:
+  explicit HealthyGroups(std::string_view healthy) {
+    for (size_t at = 0; at + LiteralFinder::kGroupBytes <= healthy.size(); ++at) ++count_[healthy.substr(at, LiteralFinder::kGroupBytes)];
+  }
+  size_t StopsAt(std::string_view key) const {
+    size_t stops = 0;
+    for (size_t at = 0; at + LiteralFinder::kGroupBytes <= key.size(); ++at) {
+      const auto it = count_.find(key.substr(at, LiteralFinder::kGroupBytes));
+      if (it != count_.end()) stops += it->second;
+    }
+    return stops;
+  }
+
+ private:
+  std::map<std::string_view, size_t> count_;
+};
 
 }  // namespace
 
@@ -35,7 +50,7 @@ std::vector<std::string> FindAnchors(const std::string& regex, std::string_view 
   RE2::Options options;
   options.set_encoding(RE2::Options::EncodingLatin1);
   options.set_log_errors(false);
-  re2::FilteredRE2 filter(kAnchorBytesMin);
+  re2::FilteredRE2 filter(LiteralFinder::kKeyBytes);
   int id = 0;
   if (filter.Add(regex, options, &id) != RE2::NoError) return {};
   std::vector<std::string> atoms;
@@ -73,67 +88,32 @@ std::vector<std::string> FindAnchors(const std::string& regex, std::string_view 
   return anchors;
 }
 
-std::vector<std::vector<std::string>> ShareWindows(const std::vector<std::vector<std::string>>& anchor_sets,
-                                                   std::string_view healthy) {
-  std::map<std::string, std::set<size_t>> patterns_of;  // anchor -> patterns
-  for (size_t i = 0; i < anchor_sets.size(); ++i) {
-    for (const std::string& anchor : anchor_sets[i]) patterns_of[anchor].insert(i);
+std::vector<uint32_t> ChooseKeys(const std::vector<std::string>& anchors, std::string_view healthy) {
+  const HealthyGroups groups(healthy);
+  // Places in an anchor that stop the finder least often in healthy text; how many anchors have that key.
+  std::map<std::string_view, size_t> shared;
+  std::vector<std::vector<uint32_t>> quiet(anchors.size());
+  for (size_t i = 0; i < anchors.size(); ++i) {
+    const std::string_view anchor = anchors[i];
+    size_t least = SIZE_MAX;
+    for (uint32_t at = 0; at + kKeyBytes <= anchor.size(); ++at) {
+      const size_t stops = groups.StopsAt(anchor.substr(at, kKeyBytes));
+      if (stops > least) continue;
+      if (stops < least) quiet[i].clear();
+      least = stops;
+      quiet[i].push_back(at);
+    }
+    for (uint32_t at : quiet[i]) ++shared[anchor.substr(at, kKeyBytes)];
   }
-  // Every window of every anchor that healthy text does not contain; the whole anchor where it is short or
-  // all its windows are common.
-  std::map<std::string, std::set<std::string>> anchors_of;  // window -> anchors
-  for (const auto& [anchor, patterns] : patterns_of) {
-    bool any = false;
-    for (size_t at = 0; at + kWindowBytes <= anchor.size(); ++at) {
-      const std::string window = anchor.substr(at, kWindowBytes);
-      if (healthy.find(window) != std::string_view::npos) continue;
-      anchors_of[window].insert(anchor);
-      any = true;
-    }
-    if (!any) anchors_of[anchor].insert(anchor);
+  std::vector<uint32_t> keys;
+  for (size_t i = 0; i < anchors.size(); ++i) {
+    const auto rank = [&](uint32_t at) {
+      const std::string_view key = std::string_view(anchors[i]).substr(at, kKeyBytes);
+      return std::make_pair(shared[key], key);
+    };
+    keys.push_back(*std::max_element(quiet[i].begin(), quiet[i].end(), [&](uint32_t a, uint32_t b) { return rank(a) < rank(b); }));
   }
-  std::set<std::string> open;
-  for (const auto& [anchor, patterns] : patterns_of) open.insert(anchor);
-  // The open anchors that a window would take, within the limit.
-  const auto cover_of = [&](const std::string& window) {
-    std::vector<std::string> cover;
-    std::set<size_t> patterns;
-    for (const std::string& anchor : anchors_of[window]) {
-      if (!open.contains(anchor)) continue;
-      std::set<size_t> joined = patterns;
-      joined.insert(patterns_of[anchor].begin(), patterns_of[anchor].end());
-      if (!cover.empty() && joined.size() > kPatternsPerWindowMax) continue;
-      patterns = std::move(joined);
-      cover.push_back(anchor);
-    }
-    return cover;
-  };
-  // Greedy cover with a lazy queue: a window's count only falls, so one that still leads after recounting is
-  // the best. Ties go to the first in order: the result is the same everywhere.
-  using Entry = std::pair<size_t, std::string>;
-  const auto worse = [](const Entry& a, const Entry& b) { return a.first != b.first ? a.first < b.first : a.second > b.second; };
-  std::priority_queue<Entry, std::vector<Entry>, decltype(worse)> queue(worse);
-  for (const auto& [window, anchors] : anchors_of) queue.push({anchors.size(), window});
-  std::vector<std::vector<std::string>> out(anchor_sets.size());
-  while (!open.empty()) {
-    const auto [counted, window] = queue.top();
-    queue.pop();
-    const std::vector<std::string> cover = cover_of(window);
-    if (cover.empty()) continue;
-    if (cover.size() < counted) {
-      queue.push({cover.size(), window});
-      continue;
-    }
-    for (const std::string& anchor : cover) {
-      open.erase(anchor);
-      for (size_t pattern : patterns_of[anchor]) {
-        std::vector<std::string>& literals = out[pattern];
-        if (std::find(literals.begin(), literals.end(), window) == literals.end()) literals.push_back(window);
-      }
-    }
-    queue.push({cover.size(), window});  // the limit may have left some of its anchors open
-  }
-  return out;
+  return keys;
 }
 
 }  // namespace firstfault

@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "correlate/anchors.h"
+#include "correlate/literal_finder.h"
 #include "correlate/text.h"
 
 namespace firstfault {
@@ -104,8 +105,8 @@ bool ValidId(std::string_view id) {
          });
 }
 
-// The subset of regular expressions on which RE2 and vectorscan agree line by line. Returns what is
-// wrong, or an empty string.
+// The subset of regular expressions that mean the same to every engine, line by line, and whose matches stay
+// in one line. Returns what is wrong, or an empty string.
 std::string LintRegex(std::string_view regex) {
   if (regex.empty()) return "is empty";
   bool in_class = false;
@@ -207,19 +208,23 @@ void Catalogue::FillAnchors() {
   std::string healthy;
   for (const std::string& line : merged_.healthy()) healthy += line + "\n";
   std::transform(healthy.begin(), healthy.end(), healthy.begin(), [](unsigned char c) { return std::tolower(c); });
-  std::vector<v1::Pattern*> patterns;
-  std::vector<std::vector<std::string>> anchors;
+  std::map<std::string, std::vector<v1::Pattern*>> patterns_of;  // by anchor
   for (v1::Signature& row : *merged_.mutable_signature()) {
     for (v1::Pattern& pattern : *row.mutable_pattern()) {
       pattern.clear_anchor();
       if (row.lazy()) continue;
-      patterns.push_back(&pattern);
-      anchors.push_back(FindAnchors(pattern.regex(), healthy));
+      for (const std::string& anchor : FindAnchors(pattern.regex(), healthy)) patterns_of[anchor].push_back(&pattern);
     }
   }
-  const std::vector<std::vector<std::string>> literals = ShareWindows(anchors, healthy);
-  for (size_t i = 0; i < patterns.size(); ++i) {
-    for (const std::string& literal : literals[i]) patterns[i]->add_anchor(literal);
+  std::vector<std::string> anchors;
+  for (const auto& [anchor, with_it] : patterns_of) anchors.push_back(anchor);
+  const std::vector<uint32_t> keys = ChooseKeys(anchors, healthy);
+  for (size_t i = 0; i < anchors.size(); ++i) {
+    for (v1::Pattern* pattern : patterns_of[anchors[i]]) {
+      v1::Anchor& anchor = *pattern->add_anchor();
+      anchor.set_text(anchors[i]);
+      anchor.set_key(keys[i]);
+    }
   }
 }
 
@@ -279,7 +284,9 @@ absl::Status Catalogue::Check() const {
       if (!CaptureTypeOf(name)) return RowError(id, Cat("capture '", name, "' is not in the capture table"));
     }
     if (signatures_[pattern.signature].row.lazy()) continue;
-    if (pattern.row->anchor().empty()) return wrong("has no literal of 3 bytes that every match contains");
+    // A context line may be missed: it is tried on sampled lines only. A fault may not.
+    const bool context = signatures_[pattern.signature].role == Role::kContext;
+    if (!context && pattern.row->anchor().empty()) return wrong(Cat("has no literal of ", LiteralFinder::kKeyBytes, " bytes that every match contains"));
     const Role role = signatures_[pattern.signature].role;
     for (const std::string& line : merged_.healthy()) {
       if (role >= Role::kPrecursor && RE2::PartialMatch(line, pattern.re())) return wrong(Cat("matches the healthy line: ", line));

@@ -1,9 +1,9 @@
-// catalogue_compiler: the build-time program that turns correlate/signatures/*.txtpb into the two blobs
-// that the library carries: the merged catalogue and the vectorscan database. A row that breaks a rule
-// fails the build here, with its id. Not part of the library (it reads and writes files).
+// catalogue_compiler: the build-time program that turns correlate/signatures/*.txtpb into the blob that
+// the library carries: the merged catalogue with its anchors. A row that breaks a rule fails the build
+// here, with its id. Not part of the library (it reads and writes files).
 //
 // Usage: catalogue_compiler --check FILE...            check rows and their examples
-//        catalogue_compiler CATALOGUE_OUT DATABASE_OUT FILE...
+//        catalogue_compiler CATALOGUE_OUT FILE...
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -12,7 +12,6 @@
 
 #include "correlate/catalogue.h"
 #include "correlate/catalogue_text.h"
-#include "correlate/pattern_set.h"
 
 namespace firstfault {
 namespace {
@@ -73,24 +72,18 @@ int CheckExamples(const Catalogue& catalogue) {
 
 int Main(int argc, char** argv) {
   const bool check = argc > 1 && std::string_view(argv[1]) == "--check";
-  const int first_file = check ? 2 : 3;
-  if (argc <= first_file) {
-    std::fprintf(stderr, "usage: %s --check FILE... | CATALOGUE_OUT DATABASE_OUT FILE...\n", argv[0]);
+  if (argc <= 2) {
+    std::fprintf(stderr, "usage: %s --check FILE... | CATALOGUE_OUT FILE...\n", argv[0]);
     return 64;
   }
   std::vector<v1::Catalogue> files;
-  for (int i = first_file; i < argc; ++i) {
+  for (int i = 2; i < argc; ++i) {
     v1::Catalogue& file = files.emplace_back();
     if (!ParseFile(argv[i], &file)) return 1;
   }
   const auto catalogue = Catalogue::Build(files);
   if (!catalogue.ok()) {
     std::fprintf(stderr, "%s\n", std::string(catalogue.status().message()).c_str());
-    return 1;
-  }
-  const auto database = PatternSet::Compile(**catalogue, PatternSet::Target::kBaselineCpu);
-  if (!database.ok()) {
-    std::fprintf(stderr, "%s\n", std::string(database.status().message()).c_str());
     return 1;
   }
   if (check) {
@@ -100,7 +93,6 @@ int Main(int argc, char** argv) {
     return bad == 0 ? 0 : 1;
   }
   std::ofstream(argv[1], std::ios::binary) << (*catalogue)->merged().SerializeAsString();
-  std::ofstream(argv[2], std::ios::binary) << (*database)->Serialize();
   return 0;
 }
 

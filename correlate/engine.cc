@@ -1,4 +1,4 @@
-// The built-in engine: the catalogue and the pattern database that the build compiled in.
+// The built-in engine: the catalogue that the build compiled in.
 #include "correlate/check.h"
 #include "correlate/source_scanner.h"
 
@@ -6,8 +6,6 @@
 extern "C" {
 extern const char firstfault_catalogue_begin[];
 extern const char firstfault_catalogue_end[];
-extern const char firstfault_database_begin[];
-extern const char firstfault_database_end[];
 }
 
 namespace firstfault {
@@ -18,10 +16,7 @@ const Engine& BuiltInEngine() {
     FF_CHECK(rows.ParseFromArray(firstfault_catalogue_begin,
                                  static_cast<int>(firstfault_catalogue_end - firstfault_catalogue_begin)));
     const auto catalogue = Catalogue::FromChecked(std::move(rows));
-    auto patterns = PatternSet::Deserialize(
-        *catalogue, {firstfault_database_begin, static_cast<size_t>(firstfault_database_end - firstfault_database_begin)});
-    FF_CHECK(patterns.ok());
-    return new Engine{catalogue, std::shared_ptr<const PatternSet>(std::move(*patterns))};
+    return new Engine{catalogue, std::make_shared<const PatternSet>(*catalogue)};
   }();
   return *engine;
 }

@@ -10,9 +10,9 @@
 namespace firstfault {
 namespace {
 
-void AddCandidates(const PatternSet& set, uint32_t anchor, LineHit* line) {
+void AddCandidates(const PatternSet& set, const PatternSet::Hit& hit, LineHit* line) {
   std::vector<uint32_t>& ids = line->patterns;
-  for (uint32_t pattern : set.PatternsOf(anchor)) {
+  for (uint32_t pattern : set.PatternsOf(hit)) {
     if (std::find(ids.begin(), ids.end(), pattern) == ids.end()) ids.push_back(pattern);
   }
 }
@@ -36,8 +36,8 @@ size_t NextMark(std::string_view chunk, char mark, size_t from) {
 }
 
 // The lines that need cleaning, scanned anew; those without a hit have no patterns.
-std::vector<LineHit> RescanDirtyLines(const Catalogue& catalogue, const PatternSet& patterns, PatternSet::Scratch& scratch,
-                                      std::vector<PatternSet::Hit>& hits, std::string_view chunk) {
+std::vector<LineHit> RescanDirtyLines(const Catalogue& catalogue, const PatternSet& patterns, std::vector<PatternSet::Hit>& hits,
+                                      std::string_view chunk) {
   constexpr std::string_view kMarks("\x1b\r\0", 3);
   std::array<size_t, kMarks.size()> next{};
   for (size_t i = 0; i < kMarks.size(); ++i) next[i] = NextMark(chunk, kMarks[i], 0);
@@ -50,9 +50,9 @@ std::vector<LineHit> RescanDirtyLines(const Catalogue& catalogue, const PatternS
     const size_t end = std::min(chunk.find('\n', dirty), chunk.size());
     const std::string clean = CleanLine(chunk.substr(begin, end - begin));
     hits.clear();
-    if (!clean.empty()) patterns.Scan(clean, scratch, &hits);
+    if (!clean.empty()) patterns.Scan(clean, &hits);
     LineHit& line = out.emplace_back(LineHit{begin, end, {}});
-    for (const PatternSet::Hit& hit : hits) AddCandidates(patterns, hit.anchor, &line);
+    for (const PatternSet::Hit& hit : hits) AddCandidates(patterns, hit, &line);
     KeepConfirmed(catalogue, clean, &line);
     for (size_t i = 0; i < kMarks.size(); ++i) {
       if (next[i] < end) next[i] = NextMark(chunk, kMarks[i], end);
@@ -62,10 +62,10 @@ std::vector<LineHit> RescanDirtyLines(const Catalogue& catalogue, const PatternS
 
 }  // namespace
 
-std::vector<LineHit> FindLineHits(const Catalogue& catalogue, const PatternSet& patterns, PatternSet::Scratch& scratch,
-                                  std::vector<PatternSet::Hit>& hits, std::string_view chunk) {
+std::vector<LineHit> FindLineHits(const Catalogue& catalogue, const PatternSet& patterns, std::vector<PatternSet::Hit>& hits,
+                                  std::string_view chunk) {
   hits.clear();
-  patterns.Scan(chunk, scratch, &hits);
+  patterns.Scan(chunk, &hits);
   std::vector<LineHit> lines;
   for (const PatternSet::Hit& hit : hits) {
     const uint64_t last = hit.end - 1;  // an anchor holds no newline: this byte is in its line
@@ -76,10 +76,10 @@ std::vector<LineHit> FindLineHits(const Catalogue& catalogue, const PatternSet& 
       const size_t end = behind == nullptr ? chunk.size() : static_cast<size_t>(static_cast<const char*>(behind) - chunk.data());
       lines.push_back({begin, end, {}});
     }
-    AddCandidates(patterns, hit.anchor, &lines.back());
+    AddCandidates(patterns, hit, &lines.back());
   }
   for (LineHit& line : lines) KeepConfirmed(catalogue, chunk.substr(line.begin, line.end - line.begin), &line);
-  std::vector<LineHit> rescanned = RescanDirtyLines(catalogue, patterns, scratch, hits, chunk);
+  std::vector<LineHit> rescanned = RescanDirtyLines(catalogue, patterns, hits, chunk);
   const auto by_begin = [](const LineHit& a, const LineHit& b) { return a.begin < b.begin; };
   std::erase_if(lines, [&](const LineHit& line) {
     return std::binary_search(rescanned.begin(), rescanned.end(), line, by_begin);

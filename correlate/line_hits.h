@@ -1,11 +1,11 @@
 // line_hits.h: which lines of a chunk match which patterns.
 //
-// Why:     the automaton reports where anchors end in a chunk; everything above wants lines and patterns.
+// Why:     the search reports where anchors end in a chunk; everything above wants lines and patterns.
 // Model:   lines that need cleaning (terminal escapes, redrawn bars, NULs) count as what is left after
 //          cleaning. The result equals RE2 run on every cleaned line (tests/unit/correlate/oracle_test.cc).
 // Shapes:  offsets are relative to the chunk, `end` without the newline; lines in order, patterns of a line
 //          without repetition, in no particular order.
-// Threads: pure apart from its scratch space.
+// Threads: pure apart from its working memory.
 #ifndef FIRSTFAULT_CORRELATE_LINE_HITS_H_
 #define FIRSTFAULT_CORRELATE_LINE_HITS_H_
 
@@ -23,8 +23,8 @@ struct LineHit {
 };
 
 // `hits` is working memory. A chunk holds whole lines; its last one may lack the newline.
-std::vector<LineHit> FindLineHits(const Catalogue& catalogue, const PatternSet& patterns, PatternSet::Scratch& scratch,
-                                  std::vector<PatternSet::Hit>& hits, std::string_view chunk);
+std::vector<LineHit> FindLineHits(const Catalogue& catalogue, const PatternSet& patterns, std::vector<PatternSet::Hit>& hits,
+                                  std::string_view chunk);
 
 }  // namespace firstfault
 

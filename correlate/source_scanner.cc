@@ -18,7 +18,7 @@
 namespace firstfault {
 namespace {
 
-// One automaton pass takes this much; larger chunks leave the second-level cache.
+// One pass of the search takes this much; larger chunks leave the second-level cache.
 constexpr size_t kChunkBytes = 128 << 10;
 // Bytes kept before the line that is being worked on: context and prefixes of 100 lines.
 constexpr size_t kBackBytes = 96 << 10;
@@ -39,7 +39,7 @@ constexpr size_t kBlockLinesMax = 64, kContinuationLinesMax = 6;
 constexpr size_t kEventsMax = 20000, kFactsMax = 4000, kWritersMax = 8192;
 // Progress and memory samples kept of one rank in one source: the first ones and the last ones.
 constexpr size_t kSamplesFirst = 4, kSamplesLast = 12;
-// Sampled lines of a source on which the rows are tried that the automaton leaves out.
+// Sampled lines of a source on which the rows are tried that the search leaves out.
 constexpr size_t kLazyLines = 24;
 // How far back a line without a stamp looks for the last stamp before it.
 constexpr size_t kStampBackLines = 40;
@@ -162,7 +162,7 @@ class SourceScanner::Impl {
   // Scans whole lines up to `end` and remembers the lines with hits.
   void ScanTo(uint64_t end) {
     if (end <= scanned_) return;
-    for (LineHit& line : FindLineHits(catalogue_, patterns_, buffers_.scratch, buffers_.hits, Bytes(scanned_, end))) {
+    for (LineHit& line : FindLineHits(catalogue_, patterns_, buffers_.hits, Bytes(scanned_, end))) {
       line.begin += scanned_;
       line.end += scanned_;
       pending_.push_back(std::move(line));
@@ -688,7 +688,7 @@ class SourceScanner::Impl {
   ScanBuffers& buffers_;
   std::string& window_;         // bytes [base_, End()) of the source
   uint64_t base_ = 0;
-  uint64_t scanned_ = 0;        // whole lines up to here went through the automaton
+  uint64_t scanned_ = 0;        // whole lines up to here were searched
   uint64_t sampled_ = 0;        // lines up to here were offered as samples
   uint64_t cursor_offset_ = 0;  // line numbers are counted up to here
   int64_t cursor_line_ = 1;

@@ -21,7 +21,7 @@
 
 namespace firstfault {
 
-// What the engine reads with: the rows, and one automaton of all their patterns.
+// What the engine reads with: the rows, and the search for all their patterns.
 struct Engine {
   std::shared_ptr<const Catalogue> catalogue;
   std::shared_ptr<const PatternSet> patterns;
@@ -33,8 +33,6 @@ const Engine& BuiltInEngine();
 // Working memory of a scanner, kept by the caller so that thousands of small sources do not pay for it
 // anew. One at a time.
 struct ScanBuffers {
-  explicit ScanBuffers(const PatternSet& patterns) : scratch(patterns) {}
-  PatternSet::Scratch scratch;
   std::string window;
   std::vector<PatternSet::Hit> hits;
 };

@@ -7,8 +7,8 @@ set -euo pipefail
 
 # README.md says what each of these is for.
 build=(cmake g++ libabsl-dev libarchive-dev libcli11-dev libgtest-dev libprotobuf-dev libre2-dev libsimdjson-dev
-  libvectorscan-dev ninja-build pkg-config protobuf-compiler)
-tests=(clang-16 clang-tidy-16 libclang-rt-16-dev ripgrep)
+  ninja-build pkg-config protobuf-compiler)
+tests=(clang-16 clang-tidy-16 libclang-rt-16-dev libvectorscan-dev ripgrep)
 
 case "${1:-}" in
   build) wanted=("${build[@]}") ;;

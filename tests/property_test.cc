@@ -229,7 +229,7 @@ TEST(Property, CutsOfBytes_DoNotChangeReport) {
       [](const Base& base, Random& random) {
         LoadedSources sources;
         sources.problems = base.sources.problems;
-        ScanBuffers buffers(*BuiltInEngine().patterns);
+        ScanBuffers buffers;
         for (const SourceText& source : ReadTexts(base.expected.folder)) {
           SourceScanner scanner(BuiltInEngine(), buffers, source.info);
           for (std::string_view rest = source.text; !rest.empty();) {

@@ -21,10 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     FF_CHECK(!catalogue.status().message().empty());
     return 0;
   }
-  auto patterns = firstfault::PatternSet::Compile(**catalogue, firstfault::PatternSet::Target::kThisCpu);
-  if (!patterns.ok()) return 0;
-  const firstfault::Engine engine{*catalogue, std::shared_ptr<const firstfault::PatternSet>(*std::move(patterns))};
-  firstfault::ScanBuffers buffers(*engine.patterns);
+  const firstfault::Engine engine{*catalogue, std::make_shared<const firstfault::PatternSet>(**catalogue)};
+  firstfault::ScanBuffers buffers;
   firstfault::SourceScanner scanner(engine, buffers, {});
   scanner.Feed(text);
   scanner.Finish();

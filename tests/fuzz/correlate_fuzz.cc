@@ -41,7 +41,7 @@ firstfault::CorrelateOptions OptionsOf(std::string_view letters) {
 }
 
 SourceDigest Scanned(std::string_view path, std::string_view bytes) {
-  static auto* const buffers = new firstfault::ScanBuffers(*firstfault::BuiltInEngine().patterns);
+  static auto* const buffers = new firstfault::ScanBuffers;
   firstfault::SourceScanner scanner(
       firstfault::BuiltInEngine(), *buffers,
       firstfault::NameSource(std::string(path), bytes.substr(0, firstfault::kHeadBytes)));

@@ -13,7 +13,7 @@ using firstfault::Event;
 using firstfault::SourceDigest;
 
 SourceDigest Scanned(std::string_view bytes, size_t cut, firstfault::SourceInfo::Kind kind) {
-  static auto* const buffers = new firstfault::ScanBuffers(*firstfault::BuiltInEngine().patterns);
+  static auto* const buffers = new firstfault::ScanBuffers;
   firstfault::SourceInfo info;
   info.kind = kind;
   firstfault::SourceScanner scanner(firstfault::BuiltInEngine(), *buffers, info);

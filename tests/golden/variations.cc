@@ -385,7 +385,7 @@ std::vector<std::string> NoiseLines(const Engine& engine) {
     all.insert(all.end(), signature.row.positive().begin(), signature.row.positive().end());
   }
   std::vector<std::string> out;
-  ScanBuffers buffers(*engine.patterns);
+  ScanBuffers buffers;
   for (const std::string& line : all) {
     SourceScanner scanner(engine, buffers, {});
     scanner.Feed(line + "\n");

@@ -14,7 +14,7 @@ constexpr char kOom[] =
     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.\n";
 
 std::string ChangesFor(const std::string& log) {
-  ScanBuffers buffers(*BuiltInEngine().patterns);
+  ScanBuffers buffers;
   SourceInfo info;
   info.path = "train.log";
   SourceScanner scanner(BuiltInEngine(), buffers, info);

@@ -15,7 +15,7 @@ namespace {
 // Ids that a log of just this line gives: events, facts, and benign lines through a look at the patterns.
 std::set<std::string> IdsOf(const std::string& line, SourceInfo::Kind kind) {
   const Engine& engine = BuiltInEngine();
-  static ScanBuffers buffers(*engine.patterns);
+  static ScanBuffers buffers;
   SourceInfo info;
   info.kind = kind;
   SourceScanner scanner(engine, buffers, info);
@@ -111,18 +111,18 @@ v1::Catalogue OneRow(const std::string& regex) {
 }
 
 TEST(Catalogue, RegexesOutsideTheCommonSubsetAreRefused) {
-  for (const char* bad : {"^start", "end$", "a\\sb", "\\bword", "[^x]y", "a.*", "(", "x*", "(?P<nosuchname>a)"}) {
+  for (const char* bad : {"^starts", "at end$", "before\\sbehind", "\\bwhole word", "[^x]yellow", "yellow.*", "(yellow", "(?:yellow)*", "(?P<nosuchname>yellow)", "short"}) {
     EXPECT_FALSE(Catalogue::Build({OneRow(bad)}).ok()) << bad;
   }
-  for (const char* good : {"start", "[^x\\n]yabc", "a\\$bcd", "(?P<rank>[0-9]+) xyz", "[]a]bcd"}) {
+  for (const char* good : {"starts", "[^x\\n]yellow", "a\\$bcdef", "(?P<rank>[0-9]+) yellow", "[]a]bcdefg"}) {
     EXPECT_TRUE(Catalogue::Build({OneRow(good)}).ok()) << good;
   }
 }
 
 TEST(Catalogue, DuplicateAndDanglingIdsAreRefused) {
-  v1::Catalogue twice = OneRow("x");
+  v1::Catalogue twice = OneRow("yellow");
   EXPECT_FALSE(Catalogue::Build({twice, twice}).ok());
-  v1::Catalogue dangling = OneRow("x");
+  v1::Catalogue dangling = OneRow("yellow");
   dangling.mutable_signature(0)->add_related("no.such");
   const auto built = Catalogue::Build({dangling});
   ASSERT_FALSE(built.ok());

@@ -10,7 +10,7 @@ namespace firstfault {
 namespace {
 
 SourceDigest Log(const std::string& host, const std::string& text) {
-  static ScanBuffers buffers(*BuiltInEngine().patterns);
+  static ScanBuffers buffers;
   SourceInfo info;
   info.path = host + ".log";
   info.host = Known{host, "file name"};

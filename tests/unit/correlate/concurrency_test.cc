@@ -36,7 +36,7 @@ std::vector<std::vector<std::string>> Incidents() {
 }
 
 std::string ReportOn(const Engine& engine, const std::vector<std::string>& texts) {
-  ScanBuffers buffers(*engine.patterns);
+  ScanBuffers buffers;
   std::vector<SourceDigest> digests;
   for (const std::string& text : texts) {
     SourceInfo info;

@@ -20,7 +20,7 @@ using Pairs = std::set<std::pair<uint64_t, uint32_t>>;  // offset of the line, p
 
 Pairs Fast(const std::string& bytes, size_t chunk_bytes) {
   const Engine& engine = BuiltInEngine();
-  ScanBuffers buffers(*engine.patterns);
+  ScanBuffers buffers;
   Pairs out;
   size_t at = 0;
   while (at < bytes.size()) {
@@ -28,7 +28,7 @@ Pairs Fast(const std::string& bytes, size_t chunk_bytes) {
     const size_t newline = bytes.find('\n', end);
     end = newline == std::string::npos ? bytes.size() : newline + 1;
     const std::string_view chunk = std::string_view(bytes).substr(at, end - at);
-    for (const LineHit& hit : FindLineHits(*engine.catalogue, *engine.patterns, buffers.scratch, buffers.hits, chunk)) {
+    for (const LineHit& hit : FindLineHits(*engine.catalogue, *engine.patterns, buffers.hits, chunk)) {
       for (uint32_t pattern : hit.patterns) out.insert({at + hit.begin, pattern});
     }
     at = end;
@@ -60,8 +60,8 @@ Pairs Oracle(const std::string& bytes) {
     std::vector<int> matched;
     set->Match(line, &matched);
     for (int pattern : matched) {
-      const uint32_t row = engine.catalogue->patterns()[static_cast<size_t>(pattern)].signature;
-      if (!engine.catalogue->signatures()[row].row.lazy()) out.insert({at, static_cast<uint32_t>(pattern)});
+      // Patterns without an anchor are not searched for, only tried on sampled lines.
+      if (!engine.catalogue->patterns()[static_cast<size_t>(pattern)].row->anchor().empty()) out.insert({at, static_cast<uint32_t>(pattern)});
     }
     at = end + 1;
   }

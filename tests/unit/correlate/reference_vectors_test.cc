@@ -30,7 +30,7 @@ TEST(ReferenceVectors, FieldsOfTheLine) {
       {"6,3964,206764307,-;NVRM: GPU at PCI:0000:41:00: GPU-1c5e0b1f-0000-1111-2222-333344445555", "nvrm.uuid", {{"bus", "0000:41:00"}}},
   };
   const Engine& engine = BuiltInEngine();
-  ScanBuffers buffers(*engine.patterns);
+  ScanBuffers buffers;
   for (const Vector& vector : vectors) {
     SourceScanner scanner(engine, buffers, {});
     scanner.Feed(std::string(vector.line) + "\n");

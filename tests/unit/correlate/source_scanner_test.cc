@@ -13,7 +13,7 @@ namespace firstfault {
 namespace {
 
 SourceDigest Scan(const std::string& bytes, size_t cut = SIZE_MAX, SourceInfo info = {}) {
-  static ScanBuffers buffers(*BuiltInEngine().patterns);
+  static ScanBuffers buffers;
   SourceScanner scanner(BuiltInEngine(), buffers, std::move(info));
   for (size_t at = 0; at < bytes.size(); at += cut) {
     scanner.Feed(std::string_view(bytes).substr(at, cut));
@@ -132,7 +132,7 @@ TEST(SourceScanner, AMebibyteLineIsReadWhole) {
 }
 
 TEST(SourceScanner, HolesKeepOffsetsRight) {
-  ScanBuffers buffers(*BuiltInEngine().patterns);
+  ScanBuffers buffers;
   SourceScanner scanner(BuiltInEngine(), buffers, {});
   scanner.Feed("first\n");
   scanner.Skip(uint64_t{4} << 30);

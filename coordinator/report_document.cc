@@ -67,13 +67,8 @@ void AddBlock(const SectionWriter& out, const v1::EventView& event) {
 
 void FirstWarning(const SectionWriter& out) {
   if (!out.report.has_first_warning()) return;
-  const v1::EventTime& warning = out.report.first_warning().time();
-  const v1::EventTime& root = out.report.root().time();
-  // Earlier for certain: the intervals do not touch.
-  const bool earlier =
-      warning.has_latest_ns() && root.has_earliest_ns() && warning.latest_ns() < root.earliest_ns();
   AddLine(out, out.report.first_warning(),
-          earlier ? Cat(DurationPhrase(root.earliest_ns() - warning.earliest_ns()), " before the root") : "");
+          out.report.has_warning_lead_ns() ? Cat(DurationPhrase(out.report.warning_lead_ns()), " before the root") : "");
 }
 
 void Root(const SectionWriter& out) {

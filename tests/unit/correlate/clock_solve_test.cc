@@ -1,0 +1,1 @@
+#include "correlate/clock_solve.h"

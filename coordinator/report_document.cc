@@ -20,6 +20,8 @@ namespace {
 constexpr size_t kBlockHead = 2, kBlockTail = 4;
 // Groups of ranks with the same role and reason; more than this is a list for programs.
 constexpr size_t kRankGroupsMax = 12;
+// Hosts whose clocks are off; likewise.
+constexpr size_t kClocksMax = 12;
 
 // What a section is written from, and where it goes.
 struct SectionWriter {
@@ -82,7 +84,13 @@ void Root(const SectionWriter& out) {
 }
 
 void Clocks(const SectionWriter& out) {
-  out.Add(BlockKind::kListed, ClockSentences(out.report.completeness()));
+  std::vector<std::string> lines = ClockSentences(out.report.completeness());
+  if (!out.options.full && lines.size() > kClocksMax) {
+    const size_t left_out = lines.size() - kClocksMax;
+    lines.resize(kClocksMax);
+    lines.push_back(Cat("and ", left_out, " more (--full shows them, --json has every host)"));
+  }
+  out.Add(BlockKind::kListed, std::move(lines));
 }
 
 // Undetermined: the verdict line has said it.

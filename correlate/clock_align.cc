@@ -135,7 +135,7 @@ std::optional<Interval> JobClock::OnTimeline(const Reading& reading) const {
   if (index == reference_clock_ && (clocks_.size() == 1 || !reference_.empty())) return Interval{reading.first_ns, reading.last_ns};
   const SolvedClock& clock = solution_.clocks[index];
   if (clock.gap != ClockGap::kNone) return std::nullopt;
-  const int64_t drift = DriftOver(reading.first_ns - clock.likely - solution_.end_ns);
+  const int64_t drift = DriftOver(reading.first_ns - clock.likely - solution_.end_ns) + DriftOver(*clock.high - *clock.low);
   return Interval{reading.first_ns - *clock.high - drift, reading.last_ns - *clock.low + drift};
 }
 

@@ -24,8 +24,9 @@ constexpr int64_t kPrintNs = kSecondNs;
 // Ranks in lock-step enter a collective within this of each other, a slow step apart; ranks of one host, whose
 // clock is the same, show how much it is in this job, and the slack grows by that.
 constexpr int64_t kLockStepNs = 2 * kSecondNs;
-// A step that is printed takes no longer than this many times the mean of the steps since the one before it.
-constexpr int64_t kStepsOfMean = 3;
+// A printed step takes no longer than this many times the mean of the steps since the one printed before it: it
+// may have saved a checkpoint, or waited for data.
+constexpr int64_t kStepsOfMean = 10;
 // A step of unknown length: the longest of large jobs.
 constexpr int64_t kLoneStepNs = 30 * kSecondNs;
 // Members of a communicator print COMPLETE within this of each other: channels are set up after the last
@@ -276,7 +277,8 @@ class Collector {
     return out;
   }
 
-  // Clocks by how much they have in common with others, then by name.
+  // Clocks by how much they have in common with others, then by name. Causes and effects do not count: most
+  // of them are about the host that failed, which should not be the measure of the others.
   void RankByShared(size_t clocks) {
     shared_.assign(clocks, 0);
     const auto count = [&](const auto& by_clock) {
@@ -291,10 +293,6 @@ class Collector {
     }
     for (const auto& [clock, steps] : steps_) {
       for (const auto& [step, extent] : steps) shared_[index_.at(clock)] += printed[step] > 1;
-    }
-    for (const Edge& edge : edges_) {
-      ++shared_[index_.at(edge.cause.clock)];
-      ++shared_[index_.at(edge.effect.clock)];
     }
     order_.resize(clocks);
     place_.resize(clocks);
@@ -311,6 +309,7 @@ class Collector {
     for (size_t i = 0; i < rough.size(); ++i) {
       if (rough[i] && shared_[i] * 2 >= shared_[order_[0]]) known.emplace_back(*rough[i], i);
     }
+    if (known.size() < 3) return order_[0];  // two do not tell which is right
     // Within a step's length of each other they are alike: the first by name.
     const auto middle = known.begin() + static_cast<std::ptrdiff_t>((known.size() - 1) / 2);
     std::nth_element(known.begin(), middle, known.end());

@@ -15,6 +15,8 @@ namespace {
 // Of the facts of one kind between two clocks, so many may be misread (a step of an old log quoted, a stamp of
 // a collector that lagged) without a trace: one in four, and none of fewer than four.
 constexpr size_t kMisreadOneIn = 4;
+// How far a guess from facts that bound one side only may be off: the time-outs after which effects are seen.
+constexpr int64_t kOneSidedErrorNs = 600LL * 1'000'000'000;
 // No sum of offsets goes beyond this; 64 bits hold nine times as much.
 constexpr int64_t kFar = 1'000'000'000'000'000'000;
 
@@ -22,8 +24,14 @@ constexpr int64_t kFar = 1'000'000'000'000'000'000;
 struct Bundle {
   size_t clock = 0, peer = 0, kind = 0;
   std::vector<OffsetFact> facts;
-  std::optional<int64_t> at_least, at_most, likely;
+  int64_t likely = 0, error = 0;  // the guess, and how far it may be off
+  std::optional<int64_t> at_least, at_most;
   bool active = false;
+};
+
+// An offset found by walking along bundles.
+struct Guess {
+  int64_t offset = 0, error = 0;
 };
 
 bool Sane(const OffsetFact& fact) {
@@ -71,9 +79,11 @@ std::vector<Bundle> BundlesOf(size_t clocks, const std::vector<OffsetFact>& fact
     std::vector<int64_t> guesses;
     for (const OffsetFact& fact : members) {
       if (const auto guess = GuessOf(fact)) guesses.push_back(*guess);
+      if (fact.at_least && fact.at_most) bundle.error = std::max(bundle.error, *fact.at_most - *fact.at_least);
     }
     if (guesses.empty()) continue;
     bundle.likely = Middle(std::move(guesses));
+    if (bundle.error == 0) bundle.error = kOneSidedErrorNs;
     bundle.facts = std::move(members);
     out.push_back(std::move(bundle));
   }
@@ -89,15 +99,15 @@ std::optional<int64_t> Trimmed(std::vector<int64_t> ends) {
 }
 
 // Offsets by walking from the reference along bundles, the most trusted between two clocks first.
-std::vector<std::optional<int64_t>> Walk(size_t clocks, size_t reference, const std::vector<Bundle>& bundles, bool only_active) {
+std::vector<std::optional<Guess>> Walk(size_t clocks, size_t reference, const std::vector<Bundle>& bundles, bool only_active) {
   std::vector<std::vector<const Bundle*>> at(clocks);  // by trust, as the bundles are
   for (const Bundle& bundle : bundles) {
     if (only_active && !bundle.active) continue;
     at[bundle.clock].push_back(&bundle);
     at[bundle.peer].push_back(&bundle);
   }
-  std::vector<std::optional<int64_t>> out(clocks);
-  out[reference] = 0;
+  std::vector<std::optional<Guess>> out(clocks);
+  out[reference] = Guess{};
   std::queue<size_t> queue;
   queue.push(reference);
   while (!queue.empty()) {
@@ -106,9 +116,9 @@ std::vector<std::optional<int64_t>> Walk(size_t clocks, size_t reference, const 
     for (const Bundle* bundle : at[from]) {
       const bool forward = bundle->peer == from;
       const size_t to = forward ? bundle->clock : bundle->peer;
-      const int64_t offset = *out[from] + (forward ? *bundle->likely : -*bundle->likely);
-      if (out[to] || std::abs(offset) > kOffsetMaxNs) continue;
-      out[to] = offset;
+      const Guess guess{out[from]->offset + (forward ? bundle->likely : -bundle->likely), out[from]->error + bundle->error};
+      if (out[to] || std::abs(guess.offset) > kOffsetMaxNs || guess.error > kFar) continue;
+      out[to] = guess;
       queue.push(to);
     }
   }
@@ -228,10 +238,11 @@ class Solver {
   }
 
   ClockSolution Solve() {
-    const std::vector<std::optional<int64_t>> rough = Walk(clocks_, reference_, bundles_, false);
+    const std::vector<std::optional<Guess>> rough = Walk(clocks_, reference_, bundles_, false);
+    std::erase_if(bundles_, [&](const Bundle& bundle) { return !rough[bundle.clock] || !rough[bundle.peer]; });
     Widen(rough);
     std::vector<int64_t> start;
-    for (const std::optional<int64_t>& offset : rough) start.push_back(offset.value_or(0));
+    for (const std::optional<Guess>& guess : rough) start.push_back(guess.value_or(Guess{}).offset);
     System system(clocks_, std::move(start));
     for (size_t i = 0; i < bundles_.size(); ++i) Enter(i, &system);
     State(system);
@@ -240,18 +251,17 @@ class Solver {
 
  private:
   // A fact of long ago says less about the end of the job. Then the ends of each bundle.
-  void Widen(const std::vector<std::optional<int64_t>>& rough) {
+  void Widen(const std::vector<std::optional<Guess>>& rough) {
+    const auto when = [&](const Bundle& bundle, const OffsetFact& fact) { return fact.at_ns - rough[bundle.clock]->offset; };
     std::optional<int64_t> end;
-    const auto when = [&](const Bundle& bundle, const OffsetFact& fact) { return fact.at_ns - rough[bundle.clock].value_or(0); };
     for (const Bundle& bundle : bundles_) {
-      if (!rough[bundle.clock]) continue;
       for (const OffsetFact& fact : bundle.facts) end = std::max(end.value_or(INT64_MIN), when(bundle, fact));
     }
     solution_.end_ns = end.value_or(0);
     for (Bundle& bundle : bundles_) {
       std::vector<int64_t> least, most;
       for (const OffsetFact& fact : bundle.facts) {
-        const int64_t drift = DriftOver(solution_.end_ns - when(bundle, fact));
+        const int64_t drift = DriftOver(solution_.end_ns - when(bundle, fact)) + DriftOver(rough[bundle.clock]->error);
         if (fact.at_least) least.push_back(-(*fact.at_least - drift));
         if (fact.at_most) most.push_back(*fact.at_most + drift);
       }
@@ -307,7 +317,8 @@ class Solver {
       if (below[i]) clock.low = -*below[i];
       if (clock.low && clock.high) {
         clock.gap = i == reference_ && clock.kinds.empty() ? ClockGap::kNoFacts : ClockGap::kNone;
-        clock.likely = std::clamp(likely[i].value_or(*clock.low + (*clock.high - *clock.low) / 2), *clock.low, *clock.high);
+        const bool fits = likely[i] && likely[i]->offset >= *clock.low && likely[i]->offset <= *clock.high;
+        clock.likely = fits ? likely[i]->offset : *clock.low + (*clock.high - *clock.low) / 2;
       } else if (!clock.dropped.empty()) {
         clock.gap = ClockGap::kContradiction;
       } else if (clock.low || clock.high) {
@@ -328,7 +339,11 @@ ClockSolution SolveClocks(size_t clocks, size_t reference, const std::vector<Off
 }
 
 std::vector<std::optional<int64_t>> RoughOffsets(size_t clocks, size_t reference, const std::vector<OffsetFact>& facts) {
-  return Walk(clocks, reference, BundlesOf(clocks, facts), false);
+  std::vector<std::optional<int64_t>> out;
+  for (const std::optional<Guess>& guess : Walk(clocks, reference, BundlesOf(clocks, facts), false)) {
+    out.push_back(guess ? std::optional(guess->offset) : std::nullopt);
+  }
+  return out;
 }
 
 int64_t DriftOver(int64_t ns) { return std::abs(ns) / 1'000'000 * kDriftPerMillion; }

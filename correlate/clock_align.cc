@@ -74,26 +74,27 @@ Order Compare(const Interval& a, const Interval& b) {
 }
 
 JobClock::JobClock(const Incident& incident) : reader_(incident) {
-  const ClockFacts facts = CollectClockFacts(incident, reader_);
-  clocks_ = facts.clocks;
-  reference_clock_ = facts.reference;
-  if (clocks_.empty()) return;
-  solution_ = SolveClocks(clocks_.size(), reference_clock_, facts.facts);
+  facts_ = CollectClockFacts(incident, reader_);
+  single_ = std::count(facts_.seen.begin(), facts_.seen.end(), true) == 1;
+  if (facts_.seen.empty()) return;
+  solution_ = SolveClocks(facts_.seen.size(), facts_.reference, facts_.facts);
   State(incident);
 }
 
 void JobClock::State(const Incident& incident) {
-  if (solution_.clocks[reference_clock_].gap == ClockGap::kNone) reference_ = clocks_[reference_clock_].host;
+  const std::vector<Clock>& clocks = reader_.clocks();
+  if (solution_.clocks[facts_.reference].gap == ClockGap::kNone) reference_ = clocks[facts_.reference].host;
   std::map<std::string, ClockEstimate> by_host;
-  for (size_t i = 0; i < clocks_.size(); ++i) {
+  for (size_t i = 0; i < clocks.size(); ++i) {
+    if (!facts_.seen[i]) continue;
     const SolvedClock& solved = solution_.clocks[i];
     ClockEstimate estimate;
-    estimate.host = clocks_[i].host;
+    estimate.host = clocks[i].host;
     estimate.aligned = solved.gap == ClockGap::kNone;
     estimate.reason = RowOf(solved.gap).reason;
     estimate.method = estimate.aligned ? MethodOf(solved) : std::string(RowOf(solved.gap).sentence);
-    if (estimate.aligned && i == reference_clock_) estimate.method = "reference of the job's time";
-    if (i != reference_clock_) {
+    if (estimate.aligned && i == facts_.reference) estimate.method = "reference of the job's time";
+    if (i != facts_.reference) {
       estimate.low_ns = solved.low;
       estimate.high_ns = solved.high;
     } else if (estimate.aligned) {
@@ -101,7 +102,7 @@ void JobClock::State(const Incident& incident) {
     }
     if (estimate.aligned) {
       estimate.offset_ns = solved.likely;
-      const bool zone_open = !clocks_[i].zoned || !clocks_[reference_clock_].zoned;
+      const bool zone_open = !clocks[i].zoned || !clocks[facts_.reference].zoned;
       if (zone_open) estimate.zone_ns = ZonePart(solved.likely);
     }
     std::set<std::string> left_out;
@@ -128,12 +129,10 @@ void JobClock::State(const Incident& incident) {
 }
 
 std::optional<Interval> JobClock::OnTimeline(const Reading& reading) const {
-  const auto at = std::lower_bound(clocks_.begin(), clocks_.end(), reading.clock);
-  if (at == clocks_.end() || *at != reading.clock || !reader_.year_known()) return std::nullopt;
-  const size_t index = static_cast<size_t>(at - clocks_.begin());
+  if (!reader_.year_known()) return std::nullopt;
   // A single clock is the job's; of several, one that nothing ties to others is nobody's.
-  if (index == reference_clock_ && (clocks_.size() == 1 || !reference_.empty())) return Interval{reading.first_ns, reading.last_ns};
-  const SolvedClock& clock = solution_.clocks[index];
+  if (reading.clock == facts_.reference && (single_ || !reference_.empty())) return Interval{reading.first_ns, reading.last_ns};
+  const SolvedClock& clock = solution_.clocks[reading.clock];
   if (clock.gap != ClockGap::kNone) return std::nullopt;
   const int64_t drift = DriftOver(reading.first_ns - clock.likely - solution_.end_ns) + DriftOver(*clock.high - *clock.low);
   return Interval{reading.first_ns - *clock.high - drift, reading.last_ns - *clock.low + drift};

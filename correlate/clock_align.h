@@ -50,7 +50,7 @@ Order Compare(const Interval& a, const Interval& b);
 
 class JobClock {
  public:
-  explicit JobClock(const Incident& incident);
+  explicit JobClock(const Incident& incident);  // which must outlive it
 
   // One entry a host, in order of names. Empty where fewer than two hosts have wall-clock stamps.
   const std::vector<ClockEstimate>& estimates() const { return estimates_; }
@@ -72,8 +72,8 @@ class JobClock {
   void State(const Incident& incident);
 
   StampReader reader_;
-  std::vector<Clock> clocks_;
-  size_t reference_clock_ = 0;
+  ClockFacts facts_;
+  bool single_ = false;  // only one clock was seen
   ClockSolution solution_;
   std::string reference_;
   std::vector<ClockEstimate> estimates_;

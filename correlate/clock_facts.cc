@@ -91,7 +91,7 @@ struct Extent {
 
 using Steps = std::map<int64_t, Extent>;
 template <typename T>
-using ByClock = std::map<Clock, T>;
+using ByClock = std::map<size_t, T>;
 
 struct Init {
   std::optional<Extent> start, complete;
@@ -108,7 +108,8 @@ struct Edge {
 
 class Collector {
  public:
-  Collector(const Incident& incident, const StampReader& reader) : incident_(incident), reader_(reader) {}
+  Collector(const Incident& incident, const StampReader& reader)
+      : incident_(incident), reader_(reader), seen_(reader.clocks().size()) {}
 
   ClockFacts Collect() {
     CollectEvents();
@@ -123,10 +124,10 @@ class Collector {
   }
 
  private:
-  std::optional<Reading> Read(const std::optional<Stamp>& stamp, const SourceDigest& source, const std::string& host) {
+  std::optional<Reading> Read(const std::optional<Stamp>& stamp, const SourceDigest& source, std::string_view host) {
     if (!stamp) return std::nullopt;
     std::optional<Reading> reading = reader_.Read(*stamp, source.info, host);
-    if (reading) clocks_.insert(reading->clock);
+    if (reading) seen_[reading->clock] = true;
     return reading;
   }
 
@@ -134,17 +135,13 @@ class Collector {
     return Read(event.event->prefix.stamp, *event.source, event.place.host);
   }
 
-  std::string HostOfRank(std::optional<int32_t> rank) const {
-    const auto facts = rank ? incident_.ranks.find(*rank) : incident_.ranks.end();
-    return facts == incident_.ranks.end() ? "" : facts->second.host;
-  }
-
   // Whose words a line without an event is: the rank's host, else the file's.
   std::string HostOf(const SourceDigest& source, std::optional<int32_t> rank) const {
-    std::string host = HostOfRank(rank);
-    if (host.empty() && source.info.host) host = ShortHost(source.info.host->value);
+    const auto facts = rank ? incident_.ranks.find(*rank) : incident_.ranks.end();
+    if (facts != incident_.ranks.end() && !facts->second.host.empty()) return facts->second.host;
+    if (source.info.host) return ShortHost(source.info.host->value);
     const auto known = host_of_source_.find(&source);
-    return host.empty() && known != host_of_source_.end() ? known->second : host;
+    return known == host_of_source_.end() ? "" : known->second;
   }
 
   void CollectEvents() {
@@ -236,9 +233,8 @@ class Collector {
   }
 
   void AddEdges(ClockFactKind kind, const std::string& cause_host, const Reading& effect) {
-    for (const bool zoned : {false, true}) {
-      const auto fault = faults_.find(Clock{cause_host, zoned});
-      if (fault != faults_.end()) edges_.push_back({kind, fault->second, effect});
+    for (const auto& [clock, fault] : faults_) {
+      if (reader_.clocks()[clock].host == cause_host) edges_.push_back({kind, fault, effect});
     }
   }
 
@@ -260,30 +256,30 @@ class Collector {
   // --- from readings to facts
   ClockFacts Pair() {
     ClockFacts out;
-    out.clocks.assign(clocks_.begin(), clocks_.end());
-    for (size_t i = 0; i < out.clocks.size(); ++i) index_[out.clocks[i]] = i;
-    if (out.clocks.size() < 2) return out;
-    RankByShared(out.clocks.size());
-    facts_.clear();
+    out.seen = seen_;
+    RankByShared();
+    if (order_.empty()) return out;
     PairAll();
     out.reference = MiddleClock();
-    // Told against the reference itself, facts bound more tightly than through another clock.
-    std::erase(order_, out.reference);
-    order_.insert(order_.begin(), out.reference);
-    for (size_t i = 0; i < order_.size(); ++i) place_[order_[i]] = i;
-    facts_.clear();
-    PairAll();
+    if (out.reference != order_[0]) {
+      // Told against the reference itself, facts bound more tightly than through another clock.
+      std::erase(order_, out.reference);
+      order_.insert(order_.begin(), out.reference);
+      for (size_t i = 0; i < order_.size(); ++i) place_[order_[i]] = i;
+      facts_.clear();
+      PairAll();
+    }
     out.facts = std::move(facts_);
     return out;
   }
 
   // Clocks by how much they have in common with others, then by name. Causes and effects do not count: most
   // of them are about the host that failed, which should not be the measure of the others.
-  void RankByShared(size_t clocks) {
-    shared_.assign(clocks, 0);
+  void RankByShared() {
+    shared_.assign(seen_.size(), 0);
     const auto count = [&](const auto& by_clock) {
       if (by_clock.size() < 2) return;
-      for (const auto& [clock, value] : by_clock) ++shared_[index_.at(clock)];
+      for (const auto& [clock, value] : by_clock) ++shared_[clock];
     };
     for (const auto& [key, by_clock] : collectives_) count(by_clock);
     for (const auto& [key, by_clock] : inits_) count(by_clock);
@@ -292,13 +288,14 @@ class Collector {
       for (const auto& [step, extent] : steps) ++printed[step];
     }
     for (const auto& [clock, steps] : steps_) {
-      for (const auto& [step, extent] : steps) shared_[index_.at(clock)] += printed[step] > 1;
+      for (const auto& [step, extent] : steps) shared_[clock] += printed[step] > 1;
     }
-    order_.resize(clocks);
-    place_.resize(clocks);
-    for (size_t i = 0; i < clocks; ++i) order_[i] = i;
+    for (size_t i = 0; i < seen_.size(); ++i) {
+      if (seen_[i]) order_.push_back(i);
+    }
     std::stable_sort(order_.begin(), order_.end(), [&](size_t a, size_t b) { return shared_[a] > shared_[b]; });
-    for (size_t i = 0; i < clocks; ++i) place_[order_[i]] = i;
+    place_.resize(seen_.size());
+    for (size_t i = 0; i < order_.size(); ++i) place_[order_[i]] = i;
   }
 
   // One clock that is off should be said to be off, not all others: the job's clock is in the middle of those
@@ -325,7 +322,7 @@ class Collector {
   template <typename T>
   typename ByClock<T>::const_iterator HubOf(const ByClock<T>& by_clock) const {
     return std::min_element(by_clock.begin(), by_clock.end(), [&](const auto& a, const auto& b) {
-      return place_[index_.at(a.first)] < place_[index_.at(b.first)];
+      return place_[a.first] < place_[b.first];
     });
   }
 
@@ -358,12 +355,12 @@ class Collector {
     }
   }
 
-  OffsetFact Blank(ClockFactKind kind, const Clock& clock, const Clock& peer, int64_t at_ns) const {
-    return {index_.at(clock), index_.at(peer), static_cast<size_t>(kind), {}, {}, {}, at_ns};
+  OffsetFact Blank(ClockFactKind kind, size_t clock, size_t peer, int64_t at_ns) const {
+    return {clock, peer, static_cast<size_t>(kind), {}, {}, {}, at_ns};
   }
 
   // All ranks of both clocks did it within `slack` of each other.
-  void TellTogether(ClockFactKind kind, int64_t slack, const Clock& clock, const Extent& here, const Clock& peer, const Extent& there) {
+  void TellTogether(ClockFactKind kind, int64_t slack, size_t clock, const Extent& here, size_t peer, const Extent& there) {
     OffsetFact fact = Blank(kind, clock, peer, here.last_ns);
     fact.at_most = here.first_late_ns - there.last_early_ns + slack;
     fact.at_least = here.last_early_ns - there.first_late_ns - slack;
@@ -371,7 +368,7 @@ class Collector {
     facts_.push_back(fact);
   }
 
-  void TellInit(const Clock& clock, const Init& here, const Clock& peer, const Init& there) {
+  void TellInit(size_t clock, const Init& here, size_t peer, const Init& there) {
     const ClockFactKind kind = ClockFactKind::kCommunicatorInit;
     if (here.complete && there.complete) TellTogether(kind, kInitNs, clock, *here.complete, peer, *there.complete);
     OffsetFact fact = Blank(kind, clock, peer, 0);
@@ -398,32 +395,34 @@ class Collector {
     return std::max(extent.last_early_ns, at->second.last_early_ns - std::max(kLockStepNs, kStepsOfMean * mean));
   }
 
-  void TellSteps(const Clock& clock, const Steps& here, const Clock& peer, const Steps& there) {
-    std::set<int64_t> numbers;
-    for (const Steps* steps : {&here, &there}) {
-      for (const auto& [step, extent] : *steps) numbers.insert(step);
-    }
-    for (const int64_t step : numbers) {
-      const auto mine = here.find(step), theirs = there.find(step);
+  void TellSteps(size_t clock, const Steps& here, size_t peer, const Steps& there) {
+    // Both in the order of steps.
+    for (auto mine = here.begin(), theirs = there.begin(); mine != here.end() || theirs != there.end();) {
+      const bool at_mine = theirs == there.end() || (mine != here.end() && mine->first <= theirs->first);
+      const bool at_theirs = mine == here.end() || (theirs != there.end() && theirs->first <= mine->first);
       OffsetFact fact = Blank(ClockFactKind::kStep, clock, peer, 0);
-      if (theirs != there.end()) {
-        if (const auto before = StepBefore(here, step)) {
+      if (at_theirs) {
+        if (const auto before = StepBefore(here, theirs->first)) {
           fact.at_ns = *before;
           fact.at_least = *before - theirs->second.first_late_ns - kPrintNs;
         }
       }
-      if (mine != here.end()) {
-        fact.at_ns = mine->second.first_ns;
-        if (const auto before = StepBefore(there, step)) fact.at_most = mine->second.first_late_ns - *before + kPrintNs;
+      if (at_mine) {
+        if (const auto before = StepBefore(there, mine->first)) {
+          fact.at_ns = mine->second.first_ns;
+          fact.at_most = mine->second.first_late_ns - *before + kPrintNs;
+        }
       }
-      if (mine != here.end() && theirs != there.end()) fact.likely = mine->second.Middle() - theirs->second.Middle();
+      if (at_mine && at_theirs) fact.likely = mine->second.Middle() - theirs->second.Middle();
       if (fact.at_least || fact.at_most) facts_.push_back(fact);
+      if (at_mine) ++mine;
+      if (at_theirs) ++theirs;
     }
   }
 
   const Incident& incident_;
   const StampReader& reader_;
-  std::set<Clock> clocks_;
+  std::vector<bool> seen_;
   std::map<const SourceDigest*, std::string> host_of_source_;
   std::map<int32_t, Reading> time_outs_;  // the first of each rank
   std::map<std::string, ByClock<Extent>> collectives_;
@@ -433,7 +432,6 @@ class Collector {
   std::set<std::string> fault_hosts_;
   ByClock<Reading> faults_;
   std::vector<Edge> edges_;
-  std::map<Clock, size_t> index_;
   std::vector<size_t> shared_, order_, place_;
   std::vector<OffsetFact> facts_;
 };
@@ -447,6 +445,10 @@ const ClockFactRow& RowOf(ClockFactKind kind) {
 }
 
 StampReader::StampReader(const Incident& incident) {
+  for (const std::string& host : incident.hosts) {
+    first_clock_.emplace(host, clocks_.size());
+    for (const bool zoned : {false, true}) clocks_.push_back({host, zoned});
+  }
   std::optional<int64_t> dated, undated;
   const auto see = [&](const std::optional<Stamp>& stamp) {
     if (stamp && IsWall(*stamp)) {
@@ -460,18 +462,20 @@ StampReader::StampReader(const Incident& incident) {
   }
   year_known_ = dated.has_value();
   around_ns_ = dated ? *dated : undated.value_or(0);
+  around_year_ = YearOf(around_ns_ / kDayNs);
 }
 
-std::optional<Reading> StampReader::Read(const Stamp& stamp, const SourceInfo& source, const std::string& host) const {
-  if (!IsWall(stamp) || host.empty() || stamp.ns > kReadingMaxNs || stamp.ns < 0) return std::nullopt;
+std::optional<Reading> StampReader::Read(const Stamp& stamp, const SourceInfo& source, std::string_view host) const {
+  const auto known = first_clock_.find(host);
+  if (!IsWall(stamp) || known == first_clock_.end() || stamp.ns > kReadingMaxNs || stamp.ns < 0) return std::nullopt;
   Reading out;
-  out.clock = {host, stamp.clock == Stamp::Clock::kWallUtc || source.zone_minutes.has_value()};
+  out.clock = known->second + (stamp.clock == Stamp::Clock::kWallUtc || source.zone_minutes ? 1 : 0);
   out.first_ns = stamp.ns;
   if (!stamp.year_known) {
-    const int64_t year = YearOf(around_ns_ / kDayNs);
-    for (const int64_t other : {year, year - 1, year + 1}) {
-      const int64_t ns = InYear(stamp.ns, other);
-      if (std::abs(ns - around_ns_) < std::abs(out.first_ns - around_ns_) || other == year) out.first_ns = ns;
+    out.first_ns = InYear(stamp.ns, around_year_);
+    for (const int64_t year : {around_year_ - 1, around_year_ + 1}) {
+      const int64_t ns = InYear(stamp.ns, year);
+      if (std::abs(ns - around_ns_) < std::abs(out.first_ns - around_ns_)) out.first_ns = ns;
     }
   }
   if (stamp.clock == Stamp::Clock::kWallLocal && source.zone_minutes) out.first_ns -= int64_t{*source.zone_minutes} * 60 * kSecondNs;

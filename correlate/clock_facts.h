@@ -12,10 +12,10 @@
 #ifndef FIRSTFAULT_CORRELATE_CLOCK_FACTS_H_
 #define FIRSTFAULT_CORRELATE_CLOCK_FACTS_H_
 
-#include <compare>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "correlate/clock_solve.h"
@@ -46,32 +46,36 @@ const ClockFactRow& RowOf(ClockFactKind kind);
 struct Clock {
   std::string host;
   bool zoned = false;  // its stamps are Unix time; else digits of a zone that no line prints
-  auto operator<=>(const Clock&) const = default;
 };
 
 // A stamp on its clock: [first_ns, last_ns].
 struct Reading {
-  Clock clock;
+  size_t clock = 0;
   int64_t first_ns = 0, last_ns = 0;
 };
 
-// Puts stamps on clocks. Made once for an incident; keeps no reference to it.
+// Puts stamps on clocks. The incident must outlive it.
 class StampReader {
  public:
   explicit StampReader(const Incident& incident);
-  // nullopt: no wall clock, or no host.
-  std::optional<Reading> Read(const Stamp& stamp, const SourceInfo& source, const std::string& host) const;
+  // nullopt: no wall clock, or no host of the incident.
+  std::optional<Reading> Read(const Stamp& stamp, const SourceInfo& source, std::string_view host) const;
+  // Two for each host of the incident, sorted by host.
+  const std::vector<Clock>& clocks() const { return clocks_; }
   // Whether any stamp of the incident has a year: else no reading is a date.
   bool year_known() const { return year_known_; }
 
  private:
+  std::vector<Clock> clocks_;
+  std::unordered_map<std::string_view, size_t> first_clock_;  // of each host; views into the incident
   bool year_known_ = false;
   int64_t around_ns_ = 0;  // stamps without a year are put as near to this as they can be
+  int64_t around_year_ = 1970;
 };
 
 struct ClockFacts {
-  std::vector<Clock> clocks;  // that have a reading, sorted
-  size_t reference = 0;       // the clock of the job: in the middle of those that most facts tie
+  std::vector<bool> seen;  // clocks that have a reading
+  size_t reference = 0;    // the clock of the job: in the middle of those that most facts tie
   std::vector<OffsetFact> facts;
 };
 

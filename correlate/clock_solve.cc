@@ -146,12 +146,10 @@ class System {
     return true;
   }
 
-  void Remove(size_t bundle) {
-    for (auto* lists : {&out_, &in_}) {
-      for (const Edge& edge : edges_) {
-        if (edge.bundle != bundle) continue;
-        auto& list = (*lists)[lists == &out_ ? edge.from : edge.to];
-        std::erase_if(list, [&](size_t index) { return edges_[index].bundle == bundle; });
+  void Remove(const Bundle& bundle, size_t index) {
+    for (const size_t clock : {bundle.clock, bundle.peer}) {
+      for (auto* lists : {&out_, &in_}) {
+        std::erase_if((*lists)[clock], [&](size_t edge) { return edges_[edge].bundle == index; });
       }
     }
   }
@@ -288,14 +286,14 @@ class Solver {
       bundle.active = true;
       return;
     }
-    system->Remove(index);
+    system->Remove(bundle, index);
     size_t against = bundle.kind;
     for (size_t other : cycle) against = std::min(against, bundles_[other].kind);
     // Equals that contradict each other: none of them is believed.
     for (size_t other : cycle) {
       if (bundles_[other].kind != bundle.kind || !bundles_[other].active) continue;
       bundles_[other].active = false;
-      system->Remove(other);
+      system->Remove(bundles_[other], other);
       Drop(bundles_[other], against);
     }
     Drop(bundle, against);

@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 
-#include "correlate/evidence.h"
 #include "correlate/parse/stamp.h"
 #include "correlate/text.h"
 
@@ -18,7 +17,8 @@ struct ZoneRow {
   int64_t skew_ns_max;
 };
 constexpr ZoneRow kZones[] = {
-    // A clock may be minutes off; one that is off by hours and minutes is set to another zone and minutes off.
+    // A clock may be minutes off; one that is off by hours and minutes is set to another zone and minutes
+    // off.
     {3600 * kSecondNs, 300 * kSecondNs},
     // Half and quarter hours are within reach of a bad clock: only with a skew that a synchronised one has.
     {900 * kSecondNs, 2 * kSecondNs},
@@ -29,7 +29,8 @@ int64_t ZonePart(int64_t offset_ns) {
   if (std::abs(offset_ns) > kZoneNsMax + kZones[0].skew_ns_max) return 0;
   for (const ZoneRow& row : kZones) {
     const int64_t units = (offset_ns + (offset_ns < 0 ? -row.unit_ns : row.unit_ns) / 2) / row.unit_ns;
-    if (units != 0 && std::abs(offset_ns - units * row.unit_ns) <= row.skew_ns_max) return units * row.unit_ns;
+    if (units != 0 && std::abs(offset_ns - units * row.unit_ns) <= row.skew_ns_max)
+      return units * row.unit_ns;
   }
   return 0;
 }
@@ -108,7 +109,8 @@ void JobClock::State(const Incident& incident) {
     std::set<std::string> left_out;
     for (const DroppedFacts& dropped : solved.dropped) {
       const bool itself = !dropped.against || *dropped.against == dropped.kind;
-      left_out.insert(Cat("\"", NameOf(dropped.kind), "\" contradicts ", itself ? "itself" : Cat("\"", NameOf(*dropped.against), "\""),
+      left_out.insert(Cat("\"", NameOf(dropped.kind), "\" contradicts ",
+                          itself ? "itself" : Cat("\"", NameOf(*dropped.against), "\""),
                           " and was left out"));
     }
     estimate.contradictions.assign(left_out.begin(), left_out.end());
@@ -131,10 +133,12 @@ void JobClock::State(const Incident& incident) {
 std::optional<Interval> JobClock::OnTimeline(const Reading& reading) const {
   if (!reader_.year_known()) return std::nullopt;
   // A single clock is the job's; of several, one that nothing ties to others is nobody's.
-  if (reading.clock == facts_.reference && (single_ || !reference_.empty())) return Interval{reading.first_ns, reading.last_ns};
+  if (reading.clock == facts_.reference && (single_ || !reference_.empty()))
+    return Interval{reading.first_ns, reading.last_ns};
   const SolvedClock& clock = solution_.clocks[reading.clock];
   if (clock.gap != ClockGap::kNone) return std::nullopt;
-  const int64_t drift = DriftOver(reading.first_ns - clock.likely - solution_.end_ns) + DriftOver(*clock.high - *clock.low);
+  const int64_t drift =
+      DriftOver(reading.first_ns - clock.likely - solution_.end_ns) + DriftOver(*clock.high - *clock.low);
   return Interval{reading.first_ns - *clock.high - drift, reading.last_ns - *clock.low + drift};
 }
 
@@ -152,17 +156,6 @@ TimeBounds JobClock::BoundsOf(const PlacedEvent& event) const {
   const auto reading = before ? reader_.Read(*before, event.source->info, event.place.host) : std::nullopt;
   const auto interval = reading ? OnTimeline(*reading) : std::nullopt;
   return interval ? TimeBounds{interval->earliest_ns, std::nullopt} : TimeBounds{};
-}
-
-Order JobClock::OrderOf(const PlacedEvent& a, const PlacedEvent& b) const {
-  if (a.source == b.source) return PrintedBefore(a, b) ? Order::kBefore : PrintedBefore(b, a) ? Order::kAfter : Order::kUnordered;
-  const auto reading_a = ReadingOf(a), reading_b = ReadingOf(b);
-  if (!reading_a || !reading_b) return Order::kUnordered;
-  if (reading_a->clock == reading_b->clock) {
-    return Compare({reading_a->first_ns, reading_a->last_ns}, {reading_b->first_ns, reading_b->last_ns});
-  }
-  const auto interval_a = OnTimeline(*reading_a), interval_b = OnTimeline(*reading_b);
-  return interval_a && interval_b ? Compare(*interval_a, *interval_b) : Order::kUnordered;
 }
 
 std::optional<int64_t> JobClock::Lead(const PlacedEvent& a, const PlacedEvent& b) const {

@@ -2,7 +2,8 @@
 //
 // Why:     hosts disagree by milliseconds to hours, and most lines carry no zone; a reader who compares two
 //          hosts' stamps must be told, and nothing may be ordered by a clock that is not known to allow it.
-// Model:   facts (clock_facts.h) bound how far clocks differ, the solver (clock_solve.h) turns the bounds into
+// Model:   facts (clock_facts.h) bound how far clocks differ, the solver (clock_solve.h) turns the bounds
+// into
 //          an interval for each clock. The job's time is that of the reference clock: Unix time where its
 //          stamps carry a zone, else its digits read as UTC.
 // Units:   nanoseconds; offset = host minus job.
@@ -30,7 +31,7 @@ struct ClockEstimate {
   int64_t offset_ns = 0;    // the best guess, zone included
   // The feasible offsets. One of them alone where the reason is one_sided.
   std::optional<int64_t> low_ns, high_ns;
-  int64_t zone_ns = 0;      // the part of the offset that another time zone makes
+  int64_t zone_ns = 0;                      // the part of the offset that another time zone makes
   std::vector<std::string> contradictions;  // facts that were left out, and why
 };
 
@@ -57,12 +58,10 @@ class JobClock {
   // The host whose clock is the job's; empty where no two clocks could be tied together.
   const std::string& reference() const { return reference_; }
 
-  // Nothing is known without a wall-clock stamp, on a clock that is not aligned, or where no stamp of the job has
-  // a year. A line without a stamp lies behind the stamped line before it.
+  // Nothing is known without a wall-clock stamp, on a clock that is not aligned, or where no stamp of the job
+  // has a year. A line without a stamp lies behind the stamped line before it.
   TimeBounds BoundsOf(const PlacedEvent& event) const;
 
-  // The order of two lines: as printed in one log, by one clock, or by intervals.
-  Order OrderOf(const PlacedEvent& a, const PlacedEvent& b) const;
   // By how much `a` is earlier than `b`, at least, where one clock tells it.
   std::optional<int64_t> Lead(const PlacedEvent& a, const PlacedEvent& b) const;
 

@@ -21,11 +21,11 @@ constexpr int64_t kDayNs = 86400 * kSecondNs;
 // A line may be printed this much after what it tells: buffered output took 0.6 s at the 99th percentile
 // (engine notes, section 3).
 constexpr int64_t kPrintNs = kSecondNs;
-// Ranks in lock-step enter a collective within this of each other, a slow step apart; ranks of one host, whose
-// clock is the same, show how much it is in this job, and the slack grows by that.
+// Ranks in lock-step enter a collective within this of each other, a slow step apart; ranks of one host,
+// whose clock is the same, show how much it is in this job, and the slack grows by that.
 constexpr int64_t kLockStepNs = 2 * kSecondNs;
-// A printed step takes no longer than this many times the mean of the steps since the one printed before it: it
-// may have saved a checkpoint, or waited for data.
+// A printed step takes no longer than this many times the mean of the steps since the one printed before it:
+// it may have saved a checkpoint, or waited for data.
 constexpr int64_t kStepsOfMean = 10;
 // A step of unknown length: the longest of large jobs.
 constexpr int64_t kLoneStepNs = 30 * kSecondNs;
@@ -41,9 +41,11 @@ constexpr int64_t kReadingMaxNs = 7'258'000'000 * kSecondNs;
 constexpr ClockFactRow kRows[] = {
     // Init returns nowhere before every member has begun it.
     {ClockFactKind::kCommunicatorInit, "same communicator set-up", kPrintNs, kInitNs},
-    // Nobody ends a step whose last collective a peer has not entered, so not before the peer ended the step before.
+    // Nobody ends a step whose last collective a peer has not entered, so not before the peer ended the step
+    // before.
     {ClockFactKind::kStep, "same training step", kPrintNs, std::nullopt},
-    // Below the steps: the rank that is late at the last collective may be the culprit, and looks like a slow clock.
+    // Below the steps: the rank that is late at the last collective may be the culprit, and looks like a slow
+    // clock.
     {ClockFactKind::kCollective, "same collective", kLockStepNs, kLockStepNs},
     {ClockFactKind::kDumpSignal, "time-out signalled by a peer", kPrintNs, kDumpSignalNs},
     // The kernel closes a process's connections at its end; when that is noticed is open.
@@ -124,7 +126,8 @@ class Collector {
   }
 
  private:
-  std::optional<Reading> Read(const std::optional<Stamp>& stamp, const SourceDigest& source, std::string_view host) {
+  std::optional<Reading> Read(const std::optional<Stamp>& stamp, const SourceDigest& source,
+                              std::string_view host) {
     if (!stamp) return std::nullopt;
     std::optional<Reading> reading = reader_.Read(*stamp, source.info, host);
     if (reading) seen_[reading->clock] = true;
@@ -156,9 +159,9 @@ class Collector {
       if (seq.empty() || !ran_ms || *ran_ms < 0 || *ran_ms > kDayNs / 1'000'000) continue;
       // The operation too: who waits in another one at the same number is not in step.
       const int64_t ran = *ran_ms * 1'000'000;
-      collectives_[Cat(event.event->prefix.group, "\n", seq, "\n", FieldOf(fields, "op"), "\n", FieldOf(fields, "numel_in"))]
-                  [reading->clock]
-                      .Join(reading->first_ns - ran, reading->last_ns - ran);
+      collectives_[Cat(event.event->prefix.group, "\n", seq, "\n", FieldOf(fields, "op"), "\n",
+                       FieldOf(fields, "numel_in"))][reading->clock]
+          .Join(reading->first_ns - ran, reading->last_ns - ran);
     }
   }
 
@@ -167,7 +170,8 @@ class Collector {
       const std::string_view group = FieldOf(fact.fields, "group_guid");
       const std::string_view status = FieldOf(fact.fields, "status");
       if (group.empty() || (status != "START" && status != "COMPLETE")) continue;
-      const std::string host = fact.prefix.host.empty() ? HostOf(source, fact.prefix.rank) : ShortHost(fact.prefix.host);
+      const std::string host =
+          fact.prefix.host.empty() ? HostOf(source, fact.prefix.rank) : ShortHost(fact.prefix.host);
       const auto reading = Read(fact.prefix.stamp, source, host);
       if (!reading) continue;
       Init& init = inits_[std::string(group)][reading->clock];
@@ -220,11 +224,16 @@ class Collector {
   // The first line of each host that states a cause. A line without a stamp stands behind the one before it.
   void CollectFaults() {
     for (const PlacedEvent& event : incident_.events) {
-      if (event.signature->role != Role::kInitiating || event.signature->severity < Severity::kError) continue;
-      if (event.place.host.empty() || event.signature->row.accuses_peer() || IsEndReport(event.id())) continue;
-      if (IsStopSignal(event.id()) || event.signature->fault_class == FaultClass::kScheduler || WentOn(incident_, event)) continue;
+      if (event.signature->role != Role::kInitiating || event.signature->severity < Severity::kError)
+        continue;
+      if (event.place.host.empty() || event.signature->row.accuses_peer() || IsEndReport(event.id()))
+        continue;
+      if (IsStopSignal(event.id()) || event.signature->fault_class == FaultClass::kScheduler ||
+          WentOn(incident_, event))
+        continue;
       fault_hosts_.insert(event.place.host);
-      const std::optional<Stamp>& stamp = event.event->prefix.stamp ? event.event->prefix.stamp : event.event->stamp_before;
+      const std::optional<Stamp>& stamp =
+          event.event->prefix.stamp ? event.event->prefix.stamp : event.event->stamp_before;
       const auto reading = Read(stamp, *event.source, event.place.host);
       if (!reading) continue;
       const auto [it, fresh] = faults_.try_emplace(reading->clock, *reading);
@@ -244,12 +253,16 @@ class Collector {
       if (!reading) continue;
       if (event.id() == "pg.dump_signal" && event.accused_ranks.size() == 1) {
         const auto time_out = time_outs_.find(event.accused_ranks[0]);
-        if (time_out != time_outs_.end()) edges_.push_back({ClockFactKind::kDumpSignal, time_out->second, *reading});
+        if (time_out != time_outs_.end())
+          edges_.push_back({ClockFactKind::kDumpSignal, time_out->second, *reading});
       }
-      const bool closed = std::find(std::begin(kPeerClosedIds), std::end(kPeerClosedIds), event.id()) != std::end(kPeerClosedIds);
-      if (closed && event.accused_hosts.size() == 1) AddEdges(ClockFactKind::kPeerClosed, event.accused_hosts[0], *reading);
+      const bool closed = std::find(std::begin(kPeerClosedIds), std::end(kPeerClosedIds), event.id()) !=
+                          std::end(kPeerClosedIds);
+      if (closed && event.accused_hosts.size() == 1)
+        AddEdges(ClockFactKind::kPeerClosed, event.accused_hosts[0], *reading);
       const bool stopped = event.signature->role == Role::kTeardown && !WentOn(incident_, event);
-      if (stopped && fault_hosts_.size() == 1) AddEdges(ClockFactKind::kTeardown, *fault_hosts_.begin(), *reading);
+      if (stopped && fault_hosts_.size() == 1)
+        AddEdges(ClockFactKind::kTeardown, *fault_hosts_.begin(), *reading);
     }
   }
 
@@ -293,7 +306,8 @@ class Collector {
     for (size_t i = 0; i < seen_.size(); ++i) {
       if (seen_[i]) order_.push_back(i);
     }
-    std::stable_sort(order_.begin(), order_.end(), [&](size_t a, size_t b) { return shared_[a] > shared_[b]; });
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](size_t a, size_t b) { return shared_[a] > shared_[b]; });
     place_.resize(seen_.size());
     for (size_t i = 0; i < order_.size(); ++i) place_[order_[i]] = i;
   }
@@ -321,9 +335,8 @@ class Collector {
   // The clock against which the others are told.
   template <typename T>
   typename ByClock<T>::const_iterator HubOf(const ByClock<T>& by_clock) const {
-    return std::min_element(by_clock.begin(), by_clock.end(), [&](const auto& a, const auto& b) {
-      return place_[a.first] < place_[b.first];
-    });
+    return std::min_element(by_clock.begin(), by_clock.end(),
+                            [&](const auto& a, const auto& b) { return place_[a.first] < place_[b.first]; });
   }
 
   template <typename T, typename Tell>
@@ -342,8 +355,11 @@ class Collector {
     PairWithHub(steps_, [&](const auto&... of) { TellSteps(of...); });
     for (const auto& [key, by_clock] : collectives_) {
       int64_t spread = 0;
-      for (const auto& [clock, extent] : by_clock) spread = std::max(spread, extent.last_early_ns - extent.first_late_ns);
-      PairWithHub(by_clock, [&](const auto&... of) { TellTogether(ClockFactKind::kCollective, kLockStepNs + spread, of...); });
+      for (const auto& [clock, extent] : by_clock)
+        spread = std::max(spread, extent.last_early_ns - extent.first_late_ns);
+      PairWithHub(by_clock, [&](const auto&... of) {
+        TellTogether(ClockFactKind::kCollective, kLockStepNs + spread, of...);
+      });
     }
     for (const Edge& edge : edges_) {
       if (edge.cause.clock == edge.effect.clock) continue;
@@ -360,7 +376,8 @@ class Collector {
   }
 
   // All ranks of both clocks did it within `slack` of each other.
-  void TellTogether(ClockFactKind kind, int64_t slack, size_t clock, const Extent& here, size_t peer, const Extent& there) {
+  void TellTogether(ClockFactKind kind, int64_t slack, size_t clock, const Extent& here, size_t peer,
+                    const Extent& there) {
     OffsetFact fact = Blank(kind, clock, peer, here.last_ns);
     fact.at_most = here.first_late_ns - there.last_early_ns + slack;
     fact.at_least = here.last_early_ns - there.first_late_ns - slack;
@@ -370,7 +387,8 @@ class Collector {
 
   void TellInit(size_t clock, const Init& here, size_t peer, const Init& there) {
     const ClockFactKind kind = ClockFactKind::kCommunicatorInit;
-    if (here.complete && there.complete) TellTogether(kind, kInitNs, clock, *here.complete, peer, *there.complete);
+    if (here.complete && there.complete)
+      TellTogether(kind, kInitNs, clock, *here.complete, peer, *there.complete);
     OffsetFact fact = Blank(kind, clock, peer, 0);
     if (here.complete && there.start) {
       fact.at_ns = here.complete->last_ns;
@@ -383,16 +401,18 @@ class Collector {
     if (fact.at_most || fact.at_least) facts_.push_back(fact);
   }
 
-  // When `steps`' clock had surely ended the step before `step`: the earliest reading, and none where it prints
-  // neither that step nor an earlier one.
+  // When `steps`' clock had surely ended the step before `step`: the earliest reading, and none where it
+  // prints neither that step nor an earlier one.
   static std::optional<int64_t> StepBefore(const Steps& steps, int64_t step) {
     const auto at = steps.lower_bound(step);
     const bool same = at != steps.end() && at->first == step;
-    if (at == steps.begin()) return same ? std::optional(at->second.last_early_ns - kLoneStepNs) : std::nullopt;
+    if (at == steps.begin())
+      return same ? std::optional(at->second.last_early_ns - kLoneStepNs) : std::nullopt;
     const auto& [earlier, extent] = *std::prev(at);
     if (!same) return extent.last_early_ns;
     const int64_t mean = (at->second.last_early_ns - extent.last_early_ns) / (step - earlier);
-    return std::max(extent.last_early_ns, at->second.last_early_ns - std::max(kLockStepNs, kStepsOfMean * mean));
+    return std::max(extent.last_early_ns,
+                    at->second.last_early_ns - std::max(kLockStepNs, kStepsOfMean * mean));
   }
 
   void TellSteps(size_t clock, const Steps& here, size_t peer, const Steps& there) {
@@ -457,7 +477,8 @@ StampReader::StampReader(const Incident& incident) {
     }
   };
   for (const SourceDigest* source : incident.sources) {
-    for (const Event& event : source->events) see(event.prefix.stamp ? event.prefix.stamp : event.stamp_before);
+    for (const Event& event : source->events)
+      see(event.prefix.stamp ? event.prefix.stamp : event.stamp_before);
     for (const Progress& progress : source->progress) see(progress.stamp);
   }
   year_known_ = dated.has_value();
@@ -465,9 +486,11 @@ StampReader::StampReader(const Incident& incident) {
   around_year_ = YearOf(around_ns_ / kDayNs);
 }
 
-std::optional<Reading> StampReader::Read(const Stamp& stamp, const SourceInfo& source, std::string_view host) const {
+std::optional<Reading> StampReader::Read(const Stamp& stamp, const SourceInfo& source,
+                                         std::string_view host) const {
   const auto known = first_clock_.find(host);
-  if (!IsWall(stamp) || known == first_clock_.end() || stamp.ns > kReadingMaxNs || stamp.ns < 0) return std::nullopt;
+  if (!IsWall(stamp) || known == first_clock_.end() || stamp.ns > kReadingMaxNs || stamp.ns < 0)
+    return std::nullopt;
   Reading out;
   out.clock = known->second + (stamp.clock == Stamp::Clock::kWallUtc || source.zone_minutes ? 1 : 0);
   out.first_ns = stamp.ns;
@@ -478,7 +501,8 @@ std::optional<Reading> StampReader::Read(const Stamp& stamp, const SourceInfo& s
       if (std::abs(ns - around_ns_) < std::abs(out.first_ns - around_ns_)) out.first_ns = ns;
     }
   }
-  if (stamp.clock == Stamp::Clock::kWallLocal && source.zone_minutes) out.first_ns -= int64_t{*source.zone_minutes} * 60 * kSecondNs;
+  if (stamp.clock == Stamp::Clock::kWallLocal && source.zone_minutes)
+    out.first_ns -= int64_t{*source.zone_minutes} * 60 * kSecondNs;
   out.last_ns = out.first_ns + std::max<int64_t>(stamp.resolution_ns, 1) - 1;
   return out;
 }

@@ -12,8 +12,8 @@
 namespace firstfault {
 namespace {
 
-// Of the facts of one kind between two clocks, so many may be misread (a step of an old log quoted, a stamp of
-// a collector that lagged) without a trace: one in four, and none of fewer than four.
+// Of the facts of one kind between two clocks, so many may be misread (a step of an old log quoted, a stamp
+// of a collector that lagged) without a trace: one in four, and none of fewer than four.
 constexpr size_t kMisreadOneIn = 4;
 // How far a guess from facts that bound one side only may be off: the time-outs after which effects are seen.
 constexpr int64_t kOneSidedErrorNs = 600LL * 1'000'000'000;
@@ -59,8 +59,13 @@ std::optional<int64_t> GuessOf(const OffsetFact& fact) {
 // The same fact, told of the other clock.
 OffsetFact Turned(const OffsetFact& fact) {
   const auto minus = [](std::optional<int64_t> ns) { return ns ? std::optional(-*ns) : std::nullopt; };
-  return {fact.peer,          fact.clock,          fact.kind, minus(fact.at_most), minus(fact.at_least),
-          minus(fact.likely), fact.at_ns - GuessOf(fact).value_or(0)};
+  return {fact.peer,
+          fact.clock,
+          fact.kind,
+          minus(fact.at_most),
+          minus(fact.at_least),
+          minus(fact.likely),
+          fact.at_ns - GuessOf(fact).value_or(0)};
 }
 
 // By trust, then clocks.
@@ -79,7 +84,8 @@ std::vector<Bundle> BundlesOf(size_t clocks, const std::vector<OffsetFact>& fact
     std::vector<int64_t> guesses;
     for (const OffsetFact& fact : members) {
       if (const auto guess = GuessOf(fact)) guesses.push_back(*guess);
-      if (fact.at_least && fact.at_most) bundle.error = std::max(bundle.error, *fact.at_most - *fact.at_least);
+      if (fact.at_least && fact.at_most)
+        bundle.error = std::max(bundle.error, *fact.at_most - *fact.at_least);
     }
     if (guesses.empty()) continue;
     bundle.likely = Middle(std::move(guesses));
@@ -98,13 +104,13 @@ std::optional<int64_t> Trimmed(std::vector<int64_t> ends) {
   return *kept;
 }
 
-// Offsets by walking from the reference along bundles, the most trusted between two clocks first.
-std::vector<std::optional<Guess>> Walk(size_t clocks, size_t reference, const std::vector<Bundle>& bundles, bool only_active) {
-  std::vector<std::vector<const Bundle*>> at(clocks);  // by trust, as the bundles are
-  for (const Bundle& bundle : bundles) {
-    if (only_active && !bundle.active) continue;
-    at[bundle.clock].push_back(&bundle);
-    at[bundle.peer].push_back(&bundle);
+// Offsets by walking from the reference along `bundles`; of several between two clocks the first decides.
+std::vector<std::optional<Guess>> Walk(size_t clocks, size_t reference,
+                                       const std::vector<const Bundle*>& bundles) {
+  std::vector<std::vector<const Bundle*>> at(clocks);
+  for (const Bundle* bundle : bundles) {
+    at[bundle->clock].push_back(bundle);
+    at[bundle->peer].push_back(bundle);
   }
   std::vector<std::optional<Guess>> out(clocks);
   out[reference] = Guess{};
@@ -116,13 +122,34 @@ std::vector<std::optional<Guess>> Walk(size_t clocks, size_t reference, const st
     for (const Bundle* bundle : at[from]) {
       const bool forward = bundle->peer == from;
       const size_t to = forward ? bundle->clock : bundle->peer;
-      const Guess guess{out[from]->offset + (forward ? bundle->likely : -bundle->likely), out[from]->error + bundle->error};
+      const Guess guess{out[from]->offset + (forward ? bundle->likely : -bundle->likely),
+                        out[from]->error + bundle->error};
       if (out[to] || std::abs(guess.offset) > kOffsetMaxNs || guess.error > kFar) continue;
       out[to] = guess;
       queue.push(to);
     }
   }
   return out;
+}
+
+// Before it is known which bundles hold: the most trusted first.
+std::vector<std::optional<Guess>> RoughWalk(size_t clocks, size_t reference,
+                                            const std::vector<Bundle>& bundles) {
+  std::vector<const Bundle*> all;
+  for (const Bundle& bundle : bundles) all.push_back(&bundle);
+  return Walk(clocks, reference, all);
+}
+
+// Among those that hold: the most precise first.
+std::vector<std::optional<Guess>> PreciseWalk(size_t clocks, size_t reference,
+                                              const std::vector<Bundle>& bundles) {
+  std::vector<const Bundle*> active;
+  for (const Bundle& bundle : bundles) {
+    if (bundle.active) active.push_back(&bundle);
+  }
+  std::stable_sort(active.begin(), active.end(),
+                   [](const Bundle* a, const Bundle* b) { return a->error < b->error; });
+  return Walk(clocks, reference, active);
 }
 
 // offset[to] - offset[from] <= weight.
@@ -133,9 +160,10 @@ struct Edge {
 };
 
 // A feasible system of difference constraints; an edge that would make it infeasible is refused.
-class System {
+class Constraints {
  public:
-  System(size_t clocks, std::vector<int64_t> start) : out_(clocks), in_(clocks), potential_(std::move(start)) {}
+  Constraints(size_t clocks, std::vector<int64_t> start)
+      : out_(clocks), in_(clocks), potential_(std::move(start)) {}
 
   // False: refused, nothing changed, and `cycle` holds the bundles that it contradicts.
   bool Add(const Edge& edge, std::vector<size_t>* cycle) {
@@ -190,9 +218,9 @@ class System {
     if (excess >= 0) return true;
     using Item = std::pair<int64_t, size_t>;  // by how much it must fall, clock
     std::priority_queue<Item, std::vector<Item>, std::greater<>> queue;
-    std::map<size_t, int64_t> fall;           // reached
-    std::map<size_t, const Edge*> cause;      // through which edge
-    std::map<size_t, int64_t> settled;        // potentials as they will be
+    std::map<size_t, int64_t> fall;       // reached
+    std::map<size_t, const Edge*> cause;  // through which edge
+    std::map<size_t, int64_t> settled;    // potentials as they will be
     fall[edge.to] = excess;
     cause[edge.to] = &edge;
     queue.emplace(excess, edge.to);
@@ -236,21 +264,24 @@ class Solver {
   }
 
   ClockSolution Solve() {
-    const std::vector<std::optional<Guess>> rough = Walk(clocks_, reference_, bundles_, false);
-    std::erase_if(bundles_, [&](const Bundle& bundle) { return !rough[bundle.clock] || !rough[bundle.peer]; });
+    const std::vector<std::optional<Guess>> rough = RoughWalk(clocks_, reference_, bundles_);
+    std::erase_if(bundles_,
+                  [&](const Bundle& bundle) { return !rough[bundle.clock] || !rough[bundle.peer]; });
     Widen(rough);
     std::vector<int64_t> start;
     for (const std::optional<Guess>& guess : rough) start.push_back(guess.value_or(Guess{}).offset);
-    System system(clocks_, std::move(start));
-    for (size_t i = 0; i < bundles_.size(); ++i) Enter(i, &system);
-    State(system);
+    Constraints constraints(clocks_, std::move(start));
+    for (size_t i = 0; i < bundles_.size(); ++i) Enter(i, &constraints);
+    State(constraints);
     return std::move(solution_);
   }
 
  private:
   // A fact of long ago says less about the end of the job. Then the ends of each bundle.
   void Widen(const std::vector<std::optional<Guess>>& rough) {
-    const auto when = [&](const Bundle& bundle, const OffsetFact& fact) { return fact.at_ns - rough[bundle.clock]->offset; };
+    const auto when = [&](const Bundle& bundle, const OffsetFact& fact) {
+      return fact.at_ns - rough[bundle.clock]->offset;
+    };
     std::optional<int64_t> end;
     for (const Bundle& bundle : bundles_) {
       for (const OffsetFact& fact : bundle.facts) end = std::max(end.value_or(INT64_MIN), when(bundle, fact));
@@ -259,7 +290,8 @@ class Solver {
     for (Bundle& bundle : bundles_) {
       std::vector<int64_t> least, most;
       for (const OffsetFact& fact : bundle.facts) {
-        const int64_t drift = DriftOver(solution_.end_ns - when(bundle, fact)) + DriftOver(rough[bundle.clock]->error);
+        const int64_t drift =
+            DriftOver(solution_.end_ns - when(bundle, fact)) + DriftOver(rough[bundle.clock]->error);
         if (fact.at_least) least.push_back(-(*fact.at_least - drift));
         if (fact.at_most) most.push_back(*fact.at_most + drift);
       }
@@ -275,33 +307,36 @@ class Solver {
     }
   }
 
-  void Enter(size_t index, System* system) {
+  void Enter(size_t index, Constraints* constraints) {
     Bundle& bundle = bundles_[index];
-    if (bundle.at_least && bundle.at_most && *bundle.at_least > *bundle.at_most) return Drop(bundle, std::nullopt);
+    if (bundle.at_least && bundle.at_most && *bundle.at_least > *bundle.at_most)
+      return Drop(bundle, std::nullopt);
     std::vector<size_t> cycle;
     bool fits = true;
-    if (bundle.at_most) fits = system->Add({bundle.peer, bundle.clock, *bundle.at_most, index}, &cycle);
-    if (fits && bundle.at_least) fits = system->Add({bundle.clock, bundle.peer, -*bundle.at_least, index}, &cycle);
+    if (bundle.at_most) fits = constraints->Add({bundle.peer, bundle.clock, *bundle.at_most, index}, &cycle);
+    if (fits && bundle.at_least)
+      fits = constraints->Add({bundle.clock, bundle.peer, -*bundle.at_least, index}, &cycle);
     if (fits) {
       bundle.active = true;
       return;
     }
-    system->Remove(bundle, index);
+    constraints->Remove(bundle, index);
     size_t against = bundle.kind;
     for (size_t other : cycle) against = std::min(against, bundles_[other].kind);
     // Equals that contradict each other: none of them is believed.
     for (size_t other : cycle) {
       if (bundles_[other].kind != bundle.kind || !bundles_[other].active) continue;
       bundles_[other].active = false;
-      system->Remove(bundles_[other], other);
+      constraints->Remove(bundles_[other], other);
       Drop(bundles_[other], against);
     }
     Drop(bundle, against);
   }
 
-  void State(const System& system) {
-    const auto above = system.Distances(reference_, false), below = system.Distances(reference_, true);
-    const auto likely = Walk(clocks_, reference_, bundles_, true);
+  void State(const Constraints& constraints) {
+    const auto above = constraints.Distances(reference_, false),
+               below = constraints.Distances(reference_, true);
+    const auto likely = PreciseWalk(clocks_, reference_, bundles_);
     for (const Bundle& bundle : bundles_) {
       if (!bundle.active) continue;
       for (size_t clock : {bundle.clock, bundle.peer}) {
@@ -336,9 +371,10 @@ ClockSolution SolveClocks(size_t clocks, size_t reference, const std::vector<Off
   return Solver(clocks, reference, facts).Solve();
 }
 
-std::vector<std::optional<int64_t>> RoughOffsets(size_t clocks, size_t reference, const std::vector<OffsetFact>& facts) {
+std::vector<std::optional<int64_t>> RoughOffsets(size_t clocks, size_t reference,
+                                                 const std::vector<OffsetFact>& facts) {
   std::vector<std::optional<int64_t>> out;
-  for (const std::optional<Guess>& guess : Walk(clocks, reference, BundlesOf(clocks, facts), false)) {
+  for (const std::optional<Guess>& guess : RoughWalk(clocks, reference, BundlesOf(clocks, facts))) {
     out.push_back(guess ? std::optional(guess->offset) : std::nullopt);
   }
   return out;

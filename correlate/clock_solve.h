@@ -2,10 +2,11 @@
 //
 // Why:     no clock of a job is known to be right, but what happened bounds how far two of them can differ;
 //          all such bounds together leave an interval for each clock, which is stated instead of a guess.
-// Model:   offset = clock minus job time; the job's time is that of one clock, the reference. A fact bounds the
-//          offset of one clock against another, on one side or on both. Facts of a kind between two clocks are
-//          bundled; bundles enter the system by trust, and one that makes it infeasible is left out and named.
-//          What remains is solved by shortest paths from the reference.
+// Model:   offset = clock minus job time; the job's time is that of one clock, the reference. A fact bounds
+// the
+//          offset of one clock against another, on one side or on both. Facts of a kind between two clocks
+//          are bundled; bundles enter the system by trust, and one that makes it infeasible is left out and
+//          named. What remains is solved by shortest paths from the reference.
 // Units:   nanoseconds. An interval holds at `end_ns`; away from it it widens by kDriftPerMillion.
 // Errors:  a clock that the facts do not bound on both sides has a reason, never an invented interval.
 // Order:   results do not depend on the order of facts.
@@ -23,7 +24,8 @@
 
 namespace firstfault {
 
-// Two clocks part by at most this. Crystals stay within 100; the kernel slews a clock by up to 500 (adjtimex).
+// Two clocks part by at most this. Crystals stay within 100; the kernel slews a clock by up to 500
+// (adjtimex).
 inline constexpr int64_t kDriftPerMillion = 500;
 
 // offset(clock) - offset(peer) lies in [at_least, at_most]; an absent end is no bound.
@@ -67,7 +69,8 @@ inline constexpr int64_t kOffsetMaxNs = 400LL * 86400 * 1'000'000'000;
 ClockSolution SolveClocks(size_t clocks, size_t reference, const std::vector<OffsetFact>& facts);
 
 // Rough offsets against `reference` from the likely values alone; nullopt for clocks that nothing ties to it.
-std::vector<std::optional<int64_t>> RoughOffsets(size_t clocks, size_t reference, const std::vector<OffsetFact>& facts);
+std::vector<std::optional<int64_t>> RoughOffsets(size_t clocks, size_t reference,
+                                                 const std::vector<OffsetFact>& facts);
 
 // How much an interval widens over this time.
 int64_t DriftOver(int64_t ns);

@@ -285,7 +285,7 @@ v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sour
   }
   report.mutable_state()->set_state("failed");
 
-  const std::vector<Suspect> suspects = FindSuspects(incident);
+  const std::vector<Suspect> suspects = FindSuspects(incident, clock);
   double confidence = 0;
   const Suspect* culprit = Decide(suspects, &confidence);
   report.set_confidence(std::min(confidence, ConfidenceCap(incident)));

@@ -77,7 +77,8 @@ TEST(ClockSolve, LeastTrustworthyKindIsLeftOutAndNamed) {
 
 // One clock's contradiction is no matter of the others.
 TEST(ClockSolve, EqualsThatContradictAreBothLeftOut) {
-  const auto solved = SolveClocks(4, 0, {Fact(1, 0, 0, 1), Fact(2, 1, 0, 1), Fact(2, 0, 60, 61), Fact(3, 0, 4, 5)});
+  const auto solved =
+      SolveClocks(4, 0, {Fact(1, 0, 0, 1), Fact(2, 1, 0, 1), Fact(2, 0, 60, 61), Fact(3, 0, 4, 5)});
   EXPECT_EQ(solved.clocks[1].gap, ClockGap::kContradiction);
   EXPECT_EQ(solved.clocks[2].gap, ClockGap::kContradiction);
   ExpectInterval(solved.clocks[3], 4, 5);
@@ -131,18 +132,23 @@ TEST(ClockSolve, LongChainOfTheLargestOffsetsDoesNotOverflow) {
 // end of the job lies inside every stated interval, and many intervals are stated.
 TEST(ClockSolve, TrueOffsetLiesInTheStatedInterval_Property) {
   std::mt19937_64 random(20260304);
-  const auto uniform = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); };
+  const auto uniform = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
   int64_t stated = 0, silent = 0;
   for (int round = 0; round < 300; ++round) {
     const size_t clocks = static_cast<size_t>(uniform(2, 12));
     std::vector<int64_t> offset(clocks), ppm(clocks);
-    const int64_t scale = std::vector<int64_t>{kSecond, 300 * kSecond, 32'400 * kSecond}[static_cast<size_t>(uniform(0, 2))];
+    const int64_t scale =
+        std::vector<int64_t>{kSecond, 300 * kSecond, 32'400 * kSecond}[static_cast<size_t>(uniform(0, 2))];
     for (size_t i = 0; i < clocks; ++i) {
       offset[i] = uniform(-scale, scale);
       ppm[i] = uniform(-kDriftPerMillion / 2, kDriftPerMillion / 2);
     }
     // The offset at so much before the end.
-    const auto offset_at = [&](size_t clock, int64_t before) { return offset[clock] - before / 1'000'000 * ppm[clock]; };
+    const auto offset_at = [&](size_t clock, int64_t before) {
+      return offset[clock] - before / 1'000'000 * ppm[clock];
+    };
     std::vector<OffsetFact> facts;
     const int64_t count = uniform(1, 60);
     for (int64_t i = 0; i < count; ++i) {
@@ -151,7 +157,8 @@ TEST(ClockSolve, TrueOffsetLiesInTheStatedInterval_Property) {
       if (clock == peer) continue;
       const int64_t before = i == 0 ? 0 : uniform(0, 7200) * kSecond;
       const int64_t truth = offset_at(clock, before) - offset_at(peer, before);
-      OffsetFact fact{clock, peer, static_cast<size_t>(uniform(0, 5)), {}, {}, {}, kNow - before + offset_at(clock, before)};
+      OffsetFact fact{clock, peer, static_cast<size_t>(uniform(0, 5)),      {},
+                      {},    {},   kNow - before + offset_at(clock, before)};
       const int64_t sides = uniform(0, 3);
       if (sides != 0) fact.at_least = truth - uniform(0, 20 * kSecond);
       if (sides != 1) fact.at_most = truth + uniform(0, 20 * kSecond);
@@ -182,7 +189,9 @@ TEST(ClockSolve, TrueOffsetLiesInTheStatedInterval_Property) {
 // The same with facts that are wrong, at most a quarter of a bundle of eight or more: none misleads.
 TEST(ClockSolve, MisreadFactsDoNotMoveTheIntervalOffTheTruth_Property) {
   std::mt19937_64 random(7);
-  const auto uniform = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); };
+  const auto uniform = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
   for (int round = 0; round < 300; ++round) {
     const int64_t truth = uniform(-300, 300) * kSecond;
     std::vector<OffsetFact> facts;

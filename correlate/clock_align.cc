@@ -113,6 +113,7 @@ void JobClock::State(const Incident& incident) {
                           itself ? "itself" : Cat("\"", NameOf(*dropped.against), "\""),
                           " and was left out"));
     }
+    if (facts_.backwards[i]) left_out.insert("stamps go back in time within one log");
     estimate.contradictions.assign(left_out.begin(), left_out.end());
     const auto [it, fresh] = by_host.try_emplace(estimate.host, estimate);
     if (!fresh && SaysMore(estimate, it->second)) it->second = std::move(estimate);
@@ -131,7 +132,9 @@ void JobClock::State(const Incident& incident) {
 }
 
 std::optional<Interval> JobClock::OnTimeline(const Reading& reading) const {
-  if (!reader_.year_known()) return std::nullopt;
+  // A clock that contradicts itself may be two under one name: which of them made this stamp is not known.
+  const bool trusted = !facts_.backwards[reading.clock] && solution_.clocks[reading.clock].dropped.empty();
+  if (!reader_.year_known() || !trusted) return std::nullopt;
   // A single clock is the job's; of several, one that nothing ties to others is nobody's.
   if (reading.clock == facts_.reference && (single_ || !reference_.empty()))
     return Interval{reading.first_ns, reading.last_ns};

@@ -32,7 +32,7 @@ struct ClockEstimate {
   // The feasible offsets. One of them alone where the reason is one_sided.
   std::optional<int64_t> low_ns, high_ns;
   int64_t zone_ns = 0;                      // the part of the offset that another time zone makes
-  std::vector<std::string> contradictions;  // facts that were left out, and why
+  std::vector<std::string> contradictions;  // facts that were left out and why; stamps that go back
 };
 
 // Instants [earliest_ns, latest_ns] of job time.

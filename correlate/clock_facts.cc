@@ -35,6 +35,8 @@ constexpr int64_t kInitNs = 5 * kSecondNs;
 // The first time-out is seen by the others about a second later, through a store that is polled every second
 // (signatures, section 1.2); ten times that for a store under load.
 constexpr int64_t kDumpSignalNs = 10 * kSecondNs;
+// Lines of one log stand this much out of order where writers share it and buffer; more is another clock.
+constexpr int64_t kBackwardsNs = 60 * kSecondNs;
 // Stamps after 2199 are misread numbers.
 constexpr int64_t kReadingMaxNs = 7'258'000'000 * kSecondNs;
 
@@ -111,10 +113,11 @@ struct Edge {
 class Collector {
  public:
   Collector(const Incident& incident, const StampReader& reader)
-      : incident_(incident), reader_(reader), seen_(reader.clocks().size()) {}
+      : incident_(incident), reader_(reader), seen_(reader.clocks().size()), backwards_(seen_.size()) {}
 
   ClockFacts Collect() {
     CollectEvents();
+    CheckOrder();
     for (const SourceDigest* source : incident_.sources) {
       CollectInits(*source);
       CollectSteps(*source);
@@ -163,6 +166,35 @@ class Collector {
                        FieldOf(fields, "numel_in"))][reading->clock]
           .Join(reading->first_ns - ran, reading->last_ns - ran);
     }
+  }
+
+  // Events are in the order of their logs.
+  void CheckOrder() {
+    const SourceDigest* source = nullptr;
+    std::map<size_t, int64_t> latest;
+    std::vector<std::pair<uint64_t, Reading>> lines;
+    const auto check = [&] {
+      if (source == nullptr) return;
+      for (const Progress& progress : source->progress) {
+        const auto reading = Read(progress.stamp, *source, HostOf(*source, progress.rank));
+        if (reading) lines.emplace_back(progress.at.byte_offset, *reading);
+      }
+      std::stable_sort(lines.begin(), lines.end(),
+                       [](const auto& a, const auto& b) { return a.first < b.first; });
+      latest.clear();
+      for (const auto& [offset, reading] : lines) {
+        const auto [it, fresh] = latest.try_emplace(reading.clock, reading.first_ns);
+        if (!fresh && reading.last_ns < it->second - kBackwardsNs) backwards_[reading.clock] = true;
+        it->second = std::max(it->second, reading.first_ns);
+      }
+      lines.clear();
+    };
+    for (const PlacedEvent& event : incident_.events) {
+      if (event.source != source) check();
+      source = event.source;
+      if (const auto reading = Read(event)) lines.emplace_back(event.event->at.byte_offset, *reading);
+    }
+    check();
   }
 
   void CollectInits(const SourceDigest& source) {
@@ -270,6 +302,7 @@ class Collector {
   ClockFacts Pair() {
     ClockFacts out;
     out.seen = seen_;
+    out.backwards = backwards_;
     RankByShared();
     if (order_.empty()) return out;
     PairAll();
@@ -442,7 +475,7 @@ class Collector {
 
   const Incident& incident_;
   const StampReader& reader_;
-  std::vector<bool> seen_;
+  std::vector<bool> seen_, backwards_;
   std::map<const SourceDigest*, std::string> host_of_source_;
   std::map<int32_t, Reading> time_outs_;  // the first of each rank
   std::map<std::string, ByClock<Extent>> collectives_;

@@ -75,7 +75,9 @@ class StampReader {
 
 struct ClockFacts {
   std::vector<bool> seen;  // clocks that have a reading
-  size_t reference = 0;    // the clock of the job: in the middle of those that most facts tie
+  std::vector<bool>
+      backwards;         // clocks whose stamps go back in time within one log: set, or two under one name
+  size_t reference = 0;  // the clock of the job: in the middle of those that most facts tie
   std::vector<OffsetFact> facts;
 };
 

@@ -201,10 +201,17 @@ TEST(ClockAlign, StepsOutweighALateCollective) {
             std::string::npos);
 }
 
+// The C++ half of the program stamps in another zone: which clock made a stamp is not known.
+TEST(ClockAlign, StampsThatGoBackAreReportedAndNotPlaced) {
+  const Job job({Log("n01", Steps(0)), Log("n02", Steps(0) + TimeOut("01:10:00", 1, 600'000))});
+  EXPECT_EQ(job.Of("n02").contradictions, std::vector<std::string>{"stamps go back in time within one log"});
+  EXPECT_FALSE(job.clock.BoundsOf(job.Event("n02")).earliest_ns);
+}
+
 TEST(ClockAlign, OrderIsByIntervalAndNeverAGuess) {
   const Job job({Log("n01", Steps(0) + TimeOut("10:10:00", 0, 600'000)),
                  Log("n02", Steps(95'000) + TimeOut("10:11:36", 1, 600'000)),
-                 Log("n03", Steps(-41'000) + TimeOut("10:10:19", 2, 600'000))});
+                 Log("n03", Steps(-41'000) + TimeOut("10:10:19", 2, 660'000))});
   const auto interval = [&](const std::string& host) {
     const TimeBounds bounds = job.clock.BoundsOf(job.Event(host));
     return Interval{bounds.earliest_ns.value_or(0), bounds.latest_ns.value_or(0)};

@@ -443,7 +443,8 @@ class Collector {
       return same ? std::optional(at->second.last_early_ns - kLoneStepNs) : std::nullopt;
     const auto& [earlier, extent] = *std::prev(at);
     if (!same) return extent.last_early_ns;
-    const int64_t mean = (at->second.last_early_ns - extent.last_early_ns) / (step - earlier);
+    const int64_t mean =
+        std::min(kDayNs, (at->second.last_early_ns - extent.last_early_ns) / (step - earlier));
     return std::max(extent.last_early_ns,
                     at->second.last_early_ns - std::max(kLockStepNs, kStepsOfMean * mean));
   }

@@ -1,6 +1,7 @@
 // The section that says what a report does not rest on. One function a kind of gap, in a table.
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -59,10 +60,13 @@ void CutLines(const v1::Report& report, Items* out) {
 }
 
 void UnalignedClocks(const v1::Report& report, Items* out) {
+  std::map<std::string, Items> hosts_by_reason;
   for (const v1::HostClock& clock : report.completeness().clocks()) {
-    if (clock.aligned()) continue;
-    out->push_back(Cat(clock.host(), "'s clock cannot be compared with the others",
-                       clock.method().empty() ? "" : ": ", clock.method(), "."));
+    if (!clock.aligned()) hosts_by_reason[clock.method()].push_back(clock.host());
+  }
+  for (const auto& [reason, hosts] : hosts_by_reason) {
+    out->push_back(hosts.size() == 1 ? Cat(hosts[0], "'s clock cannot be compared with the others: ", reason, ".")
+                                     : Cat("The clocks of ", FoldHosts(hosts), " cannot be compared with the others: ", reason, "."));
   }
 }
 

@@ -20,6 +20,8 @@ namespace {
 constexpr size_t kBlockHead = 2, kBlockTail = 4;
 // Groups of ranks with the same role and reason; more than this is a list for programs.
 constexpr size_t kRankGroupsMax = 12;
+// Hosts whose clocks are off; likewise.
+constexpr size_t kClocksMax = 12;
 
 // What a section is written from, and where it goes.
 struct SectionWriter {
@@ -67,13 +69,8 @@ void AddBlock(const SectionWriter& out, const v1::EventView& event) {
 
 void FirstWarning(const SectionWriter& out) {
   if (!out.report.has_first_warning()) return;
-  const v1::EventTime& warning = out.report.first_warning().time();
-  const v1::EventTime& root = out.report.root().time();
-  // Earlier for certain: the intervals do not touch.
-  const bool earlier =
-      warning.has_latest_ns() && root.has_earliest_ns() && warning.latest_ns() < root.earliest_ns();
   AddLine(out, out.report.first_warning(),
-          earlier ? Cat(DurationPhrase(root.earliest_ns() - warning.earliest_ns()), " before the root") : "");
+          out.report.has_warning_lead_ns() ? Cat(DurationPhrase(out.report.warning_lead_ns()), " before the root") : "");
 }
 
 void Root(const SectionWriter& out) {
@@ -87,7 +84,13 @@ void Root(const SectionWriter& out) {
 }
 
 void Clocks(const SectionWriter& out) {
-  out.Add(BlockKind::kListed, ClockSentences(out.report.completeness()));
+  std::vector<std::string> lines = ClockSentences(out.report.completeness());
+  if (!out.options.full && lines.size() > kClocksMax) {
+    const size_t left_out = lines.size() - kClocksMax;
+    lines.resize(kClocksMax);
+    lines.push_back(Cat("and ", left_out, " more (--full shows them, --json has every host)"));
+  }
+  out.Add(BlockKind::kListed, std::move(lines));
 }
 
 // Undetermined: the verdict line has said it.

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
+#include <string_view>
+#include <vector>
 
 #include "coordinator/fold.h"
 #include "coordinator/shown_text.h"
@@ -115,19 +118,38 @@ bool AllRanksAlike(const v1::Report& report) {
 std::vector<std::string> ClockSentences(const v1::Completeness& completeness) {
   const v1::HostClock* reference = nullptr;
   for (const v1::HostClock& clock : completeness.clocks()) {
-    if (!clock.aligned() || !clock.has_offset_ns()) continue;
-    if (reference == nullptr || std::abs(clock.offset_ns()) < std::abs(reference->offset_ns()))
-      reference = &clock;
+    if (clock.aligned() && clock.host() == completeness.clock_reference()) reference = &clock;
   }
+  if (reference == nullptr) return {};
   std::vector<std::string> out;
+  const auto differs = [&](const v1::HostClock& clock, std::string_view at_least, int64_t off_ns) {
+    return Cat(clock.host(), "'s clock is ", at_least, DurationPhrase(off_ns), off_ns > 0 ? " ahead of " : " behind ",
+               reference->host(), "'s");
+  };
   for (const v1::HostClock& clock : completeness.clocks()) {
-    if (reference == nullptr || &clock == reference || !clock.aligned() || !clock.has_offset_ns()) continue;
-    const int64_t off = clock.offset_ns() - reference->offset_ns();
-    if (std::abs(off) <= std::max(kClockOffNs, clock.uncertainty_ns() + reference->uncertainty_ns()))
-      continue;
-    out.push_back(Cat(clock.host(), "'s clock is ", DurationPhrase(off), off > 0 ? " ahead of " : " behind ",
-                      reference->host(), "'s."));
+    if (&clock == reference) continue;
+    if (clock.has_offset_ns() && clock.has_zone_ns()) {
+      const int64_t skew = clock.offset_ns() - clock.zone_ns();
+      std::string sentence = Cat(clock.host(), "'s stamps are in another time zone, ", DurationPhrase(clock.zone_ns()),
+                                 clock.zone_ns() > 0 ? " ahead of " : " behind ", reference->host(), "'s");
+      if (std::abs(skew) > std::max(kClockOffNs, clock.uncertainty_ns())) {
+        sentence += Cat(", and the clock is ", DurationPhrase(skew), skew > 0 ? " ahead" : " behind");
+      }
+      out.push_back(Cat(sentence, "."));
+    } else if (clock.has_offset_ns()) {
+      if (std::abs(clock.offset_ns()) <= std::max(kClockOffNs, clock.uncertainty_ns())) continue;
+      out.push_back(Cat(differs(clock, "", clock.offset_ns()), "."));
+    } else if (clock.has_offset_low_ns() && clock.offset_low_ns() > kClockOffNs) {
+      out.push_back(Cat(differs(clock, "at least ", clock.offset_low_ns()), ": by its stamps effects precede their causes."));
+    } else if (clock.has_offset_high_ns() && clock.offset_high_ns() < -kClockOffNs) {
+      out.push_back(Cat(differs(clock, "at least ", clock.offset_high_ns()), ": by its stamps effects precede their causes."));
+    }
   }
+  std::map<std::string, std::vector<std::string>> contradicted;
+  for (const v1::HostClock& clock : completeness.clocks()) {
+    for (const std::string& sentence : clock.contradictions()) contradicted[sentence].push_back(clock.host());
+  }
+  for (const auto& [sentence, hosts] : contradicted) out.push_back(Cat("On ", FoldHosts(hosts), " ", sentence, "."));
   return out;
 }
 

@@ -28,8 +28,8 @@ bool SameLine(const v1::EventView& a, const v1::EventView& b);
 // The same fault on every rank: a cause without a place.
 bool AllRanksAlike(const v1::Report& report);
 
-// "n02's clock is 41.0 s ahead of n01's", for every host that is off by more than is known of it. Stamps are
-// shown as they were printed, so the reader needs these to compare them.
+// "n02's clock is 41.0 s ahead of n01's", for every host that is off by more than is known of it, and what is
+// wrong with clocks otherwise. Stamps are shown as they were printed, so the reader needs these to compare them.
 std::vector<std::string> ClockSentences(const v1::Completeness& completeness);
 
 // "310 ms", "41.0 s", "12.5 min", "2.0 h"; without a sign.

@@ -39,13 +39,15 @@ void SetText(std::string_view raw, v1::EventView* out) {
   out->set_text_lossy(lossy);
 }
 
-void SetTime(const std::optional<Stamp>& stamp, const SourceInfo& source, v1::EventTime* out) {
-  if (!stamp) return;
-  out->set_stamp(std::string(Trim(stamp->text)));
-  if (const auto unix_ns = UnixTime(*stamp, source)) {
-    out->set_earliest_ns(*unix_ns);
-    out->set_latest_ns(*unix_ns + stamp->resolution_ns - 1);
-  }
+v1::EventTime TimeView(const JobClock& clock, const PlacedEvent& placed) {
+  v1::EventTime out;
+  const Event& event = *placed.event;
+  const std::optional<Stamp>& stamp = event.prefix.stamp ? event.prefix.stamp : event.stamp_before;
+  if (stamp) out.set_stamp(std::string(Trim(stamp->text)));
+  const TimeBounds bounds = clock.BoundsOf(placed);
+  if (bounds.earliest_ns) out.set_earliest_ns(*bounds.earliest_ns);
+  if (bounds.latest_ns) out.set_latest_ns(*bounds.latest_ns);
+  return out;
 }
 
 v1::Place PlaceView(const Location& place) {
@@ -65,7 +67,7 @@ v1::Place PlaceView(const Location& place) {
   return out;
 }
 
-v1::EventView View(const PlacedEvent& placed, bool whole) {
+v1::EventView View(const JobClock& clock, const PlacedEvent& placed, bool whole) {
   const Event& event = *placed.event;
   v1::EventView out;
   if (!placed.place.host.empty()) out.set_host(placed.place.host);
@@ -79,7 +81,7 @@ v1::EventView View(const PlacedEvent& placed, bool whole) {
   }
   if (placed.place.rank) out.set_rank(*placed.place.rank);
   out.set_signature(std::string(placed.id()));
-  SetTime(event.prefix.stamp ? event.prefix.stamp : event.stamp_before, placed.source->info, out.mutable_time());
+  *out.mutable_time() = TimeView(clock, placed);
   out.set_count(static_cast<int32_t>(std::min<int64_t>(event.count, INT32_MAX)));
   return out;
 }
@@ -96,8 +98,8 @@ v1::EventView View(const SourceDigest& source, const Position& at, std::string_v
   return out;
 }
 
-v1::EventView WarningView(const WarningLine& warning, const Location& place) {
-  if (warning.event != nullptr) return View(*warning.event, true);
+v1::EventView WarningView(const JobClock& clock, const WarningLine& warning, const Location& place) {
+  if (warning.event != nullptr) return View(clock, *warning.event, true);
   return View(*warning.source, warning.at, warning.text, place);
 }
 
@@ -163,18 +165,27 @@ void FillCompleteness(const Incident& incident, const CorrelateOptions& options,
     view->set_bytes(source->bytes);
     view->set_lines_cut(source->lines_cut);
   }
-  for (const ClockEstimate& clock : AlignClocks(incident)) {
+  for (const std::string& problem : options.input_problems) out->add_input_problems(ToUtf8(problem, nullptr));
+  if (incident.left_out > 0) {
+    out->add_input_problems(Cat(incident.left_out, " events were left out: another job, attempt or time"));
+  }
+}
+
+void FillClocks(const JobClock& job, v1::Completeness* out) {
+  if (!job.reference().empty()) out->set_clock_reference(ToUtf8(job.reference(), nullptr));
+  for (const ClockEstimate& clock : job.estimates()) {
     v1::HostClock* view = out->add_clocks();
     view->set_host(ToUtf8(clock.host, nullptr));
     view->set_aligned(clock.aligned);
     view->set_method(clock.method);
+    if (!clock.reason.empty()) view->set_reason(std::string(clock.reason));
+    if (clock.low_ns) view->set_offset_low_ns(*clock.low_ns);
+    if (clock.high_ns) view->set_offset_high_ns(*clock.high_ns);
+    for (const std::string& sentence : clock.contradictions) view->add_contradictions(sentence);
     if (!clock.aligned) continue;
     view->set_offset_ns(clock.offset_ns);
-    view->set_uncertainty_ns(clock.uncertainty_ns);
-  }
-  for (const std::string& problem : options.input_problems) out->add_input_problems(ToUtf8(problem, nullptr));
-  if (incident.left_out > 0) {
-    out->add_input_problems(Cat(incident.left_out, " events were left out: another job, attempt or time"));
+    view->set_uncertainty_ns(std::max(*clock.high_ns - clock.offset_ns, clock.offset_ns - *clock.low_ns));
+    if (clock.zone_ns != 0) view->set_zone_ns(clock.zone_ns);
   }
 }
 
@@ -214,12 +225,13 @@ v1::Hypothesis HypothesisView(const Incident& incident, const Suspect& suspect) 
   return out;
 }
 
-// The chain as it is known: the first warning, the root, then the first effect at each other place.
-void FillTimeline(const Incident& incident, const Suspect& culprit, const WarningLine& warning, v1::Report* report) {
+// The chain as it is known: the first warning, the root, then the first effect at each other place. Cause stands
+// before effect whatever clocks say; effects stand by the job's time, those without one behind, as in the logs.
+void FillTimeline(const Incident& incident, const JobClock& clock, const Suspect& culprit, const WarningLine& warning, v1::Report* report) {
   const auto add = [&](const PlacedEvent& event, const std::string& reason) {
     if (report->timeline_size() >= static_cast<int>(kTimelineMax)) return;
     v1::TimelineStep* step = report->add_timeline();
-    SetTime(event.event->prefix.stamp ? event.event->prefix.stamp : event.event->stamp_before, event.source->info, step->mutable_time());
+    *step->mutable_time() = TimeView(clock, event);
     *step->mutable_place() = PlaceView(event.place);
     step->set_what(event.signature->row.title());
     step->set_reason(reason);
@@ -227,10 +239,17 @@ void FillTimeline(const Incident& incident, const Suspect& culprit, const Warnin
   if (warning.event != nullptr && warning.event != culprit.root) add(*warning.event, warning.rule);
   if (culprit.root != nullptr) add(*culprit.root, "the first fault");
   std::set<std::string> places;
+  std::vector<std::pair<int64_t, const PlacedEvent*>> effects;
   for (const PlacedEvent& event : incident.events) {
     if (event.signature->role != Role::kCollateral && event.signature->role != Role::kTeardown) continue;
     if (!places.insert(PlaceName(event.place, false, event.source)).second) continue;
-    add(event, event.signature->role == Role::kTeardown ? "told to stop" : "an effect");
+    const TimeBounds bounds = clock.BoundsOf(event);
+    const bool both = bounds.earliest_ns && bounds.latest_ns;
+    effects.emplace_back(both ? *bounds.earliest_ns + (*bounds.latest_ns - *bounds.earliest_ns) / 2 : INT64_MAX, &event);
+  }
+  std::stable_sort(effects.begin(), effects.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [middle, event] : effects) {
+    add(*event, event->signature->role == Role::kTeardown ? "told to stop" : "an effect");
   }
 }
 
@@ -243,7 +262,9 @@ v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sour
   report.set_engine_version(kVersion);
   report.set_job(ToUtf8(incident.job, nullptr));
   if (incident.attempt) report.set_attempt(*incident.attempt);
+  const JobClock clock(incident);
   FillCompleteness(incident, options, report.mutable_completeness());
+  FillClocks(clock, report.mutable_completeness());
   report.mutable_state()->set_finality("final");
 
   if (!AnythingFailed(incident)) {
@@ -264,7 +285,7 @@ v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sour
   }
   report.mutable_state()->set_state("failed");
 
-  const std::vector<Suspect> suspects = FindSuspects(incident);
+  const std::vector<Suspect> suspects = FindSuspects(incident, clock);
   double confidence = 0;
   const Suspect* culprit = Decide(suspects, &confidence);
   report.set_confidence(std::min(confidence, ConfidenceCap(incident)));
@@ -284,21 +305,24 @@ v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sour
     }
     const WarningLine warning = FindFirstWarning(incident, *culprit);
     if (culprit->root != nullptr) {
-      *report.mutable_root() = View(*culprit->root, true);
+      *report.mutable_root() = View(clock, *culprit->root, true);
     } else if (culprit->words_source != nullptr) {
       *report.mutable_root() = View(*culprit->words_source, culprit->words_at, culprit->words, culprit->place);
     }
-    if (warning.source != nullptr) *report.mutable_first_warning() = WarningView(warning, culprit->place);
+    if (warning.source != nullptr) *report.mutable_first_warning() = WarningView(clock, warning, culprit->place);
+    if (warning.event != nullptr && culprit->root != nullptr) {
+      if (const auto lead_ns = clock.Lead(*warning.event, *culprit->root)) report.set_warning_lead_ns(*lead_ns);
+    }
     *report.mutable_advice() = AdviseOn(incident, *culprit);
     report.set_restart(RestartLine(*culprit));
     report.set_why(WhyText(*culprit));
-    FillTimeline(incident, *culprit, warning, &report);
+    FillTimeline(incident, clock, *culprit, warning, &report);
     for (const Suspect& suspect : suspects) {
       const bool second_root = suspect.root != nullptr && !SamePlace(suspect, *culprit) &&
                                suspect.root->signature->role == Role::kInitiating &&
                                !suspect.root->signature->row.accuses_peer();
       if (second_root && report.unrelated_size() < static_cast<int>(kUnrelatedMax)) {
-        *report.add_unrelated() = View(*suspect.root, false);
+        *report.add_unrelated() = View(clock, *suspect.root, false);
       }
     }
   } else {
@@ -316,7 +340,7 @@ v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sour
     report.set_why(suspects.empty() ? "only effects were seen, no cause" : "no suspect is far enough ahead of the others");
     for (const PlacedEvent& event : incident.events) {
       if (event.signature->role <= Role::kPrecursor || event.signature->severity < Severity::kError) continue;
-      *report.mutable_first_warning() = View(event, true);
+      *report.mutable_first_warning() = View(clock, event, true);
       break;
     }
   }
@@ -326,7 +350,7 @@ v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sour
     if (!label.host.empty()) view->set_host(ToUtf8(label.host, nullptr));
     view->set_role(label.role);
     view->set_because(ToUtf8(label.because, nullptr));
-    if (label.event != nullptr) *view->mutable_event() = View(*label.event, false);
+    if (label.event != nullptr) *view->mutable_event() = View(clock, *label.event, false);
   }
   return report;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "correlate/clock_align.h"
 #include "correlate/evidence.h"
 #include "correlate/explain.h"
 #include "correlate/silent.h"
@@ -26,7 +27,8 @@ bool BetterRoot(const PlacedEvent& a, const PlacedEvent& b) {
 
 class Finder {
  public:
-  explicit Finder(const Incident& incident) : incident_(incident), hosts_with_ranks_(HostsWithRanks(incident)) {}
+  Finder(const Incident& incident, const JobClock& clock)
+      : incident_(incident), clock_(clock), hosts_with_ranks_(HostsWithRanks(incident)), first_effects_(FirstEffects()) {}
 
   std::vector<Suspect> Find() {
     CollectOwnLines();
@@ -226,13 +228,52 @@ class Finder {
     }
   }
 
+  // The first effect on each of the two hosts where effects came first: for each host, one is another's.
+  std::vector<std::pair<Interval, const PlacedEvent*>> FirstEffects() const {
+    std::vector<std::pair<Interval, const PlacedEvent*>> out;
+    for (const PlacedEvent& event : incident_.events) {
+      if (event.signature->role != Role::kCollateral || event.signature->severity < Severity::kError) continue;
+      const TimeBounds bounds = clock_.BoundsOf(event);
+      if (!bounds.earliest_ns || !bounds.latest_ns || event.place.host.empty() || WentOn(incident_, event)) continue;
+      const Interval interval{*bounds.earliest_ns, *bounds.latest_ns};
+      const auto here = std::find_if(out.begin(), out.end(), [&](const auto& other) { return other.second->place.host == event.place.host; });
+      if (here == out.end()) {
+        out.emplace_back(interval, &event);
+      } else if (interval.latest_ns < here->first.latest_ns) {
+        *here = {interval, &event};
+      }
+      std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first.latest_ns < b.first.latest_ns; });
+      if (out.size() > 2) out.pop_back();
+    }
+    return out;
+  }
+
+  // A cause that surely came behind an effect on another host has not caused that. By intervals only: clocks that
+  // allow both orders say nothing.
+  void WeighTime(Suspect* suspect) const {
+    if (suspect->own.empty() || suspect->all_ranks) return;
+    const TimeBounds bounds = clock_.BoundsOf(*suspect->own.front());
+    if (!bounds.earliest_ns) return;
+    const Interval own{*bounds.earliest_ns, bounds.latest_ns.value_or(INT64_MAX)};
+    for (const auto& [interval, effect] : first_effects_) {
+      if (effect->place.host == suspect->place.host || Compare(interval, own) != Order::kBefore) continue;
+      suspect->Add("after_effects", weights::kAfterEffects,
+                   Cat("by the aligned clocks ", PlaceName(effect->place, false, effect->source), " showed an effect before it: ",
+                       Quote(effect->event->text)));
+      return;
+    }
+  }
+
   // --- terms that every suspect gets alike
   void Weigh(Suspect* suspect) {
     const bool own_line = suspect->root != nullptr && !suspect->root->signature->row.accuses_peer() &&
                           suspect->root->event->reports.empty() && !IsWaiter(suspect->root->id()) &&
                           !IsEndReport(suspect->root->id()) && !suspect->Has("accused_by_cause") &&
                           !suspect->signature.starts_with("derived.");
-    if (own_line) WeighOwnLine(suspect);
+    if (own_line) {
+      WeighOwnLine(suspect);
+      WeighTime(suspect);
+    }
     WeighSurroundings(suspect);
   }
 
@@ -355,13 +396,15 @@ class Finder {
   }
 
   const Incident& incident_;
+  const JobClock& clock_;
   const std::set<std::string> hosts_with_ranks_;
+  const std::vector<std::pair<Interval, const PlacedEvent*>> first_effects_;
   std::vector<Suspect> suspects_;
 };
 
 }  // namespace
 
-std::vector<Suspect> FindSuspects(const Incident& incident) { return Finder(incident).Find(); }
+std::vector<Suspect> FindSuspects(const Incident& incident, const JobClock& clock) { return Finder(incident, clock).Find(); }
 
 bool WentOn(const Incident&, const PlacedEvent& event) {
   // Two more steps of the same writer: one line may have been in flight when the fault was printed.

@@ -23,6 +23,8 @@ struct Term {
   std::string sentence;  // what the user reads
 };
 
+class JobClock;
+
 struct Suspect {
   Location place;
   std::vector<int32_t> ranks;       // all ranks that it may be, best first; empty: none known
@@ -49,7 +51,7 @@ struct Suspect {
 };
 
 // Best first; probabilities include the chance that it is none of them.
-std::vector<Suspect> FindSuspects(const Incident& incident);
+std::vector<Suspect> FindSuspects(const Incident& incident, const JobClock& clock);
 
 // Whether anything in the logs says that the job failed.
 bool AnythingFailed(const Incident& incident);

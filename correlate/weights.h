@@ -34,6 +34,8 @@ inline constexpr double kNotOfThisJob = -2.0;       // another victim belongs to
 inline constexpr double kStoppedAfterCause = -2.0;  // a stop signal where a cause is seen
 inline constexpr double kStoppedFirst = 1.2;        // a stop signal before anything failed
 inline constexpr double kAfterWatchdog = -0.8;      // it came behind this rank's own watchdog time-out
+inline constexpr double kAfterEffects = -0.8;       // by aligned clocks another host showed an effect before it; as above,
+                                                    // since lines may be printed late
 
 // Accusations: lines of others that name it.
 inline constexpr double kAccusedRank = 1.1;         // per accuser, at most kAccusersMax

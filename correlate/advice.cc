@@ -4,6 +4,7 @@
 #include <iterator>
 #include <set>
 
+#include "correlate/oom_advice.h"
 #include "correlate/text.h"
 
 namespace firstfault {
@@ -11,6 +12,8 @@ namespace {
 
 // Fixes that only say "look elsewhere": right for effects, no advice for a cause.
 constexpr std::string_view kNotTheCause = "F19";
+// Fixes for GPU memory in general; the arithmetic knows which part of them applies.
+constexpr std::string_view kDeviceMemory[] = {"F1", "F2", "F3"};
 
 // The text shows the setting, and not as a proposal: torch's own message about memory says "try setting
 // PYTORCH_CUDA_ALLOC_CONF=...", CUDA's says "consider passing CUDA_LAUNCH_BLOCKING=1".
@@ -28,11 +31,15 @@ bool Shows(std::string_view text, std::string_view setting) {
   return false;
 }
 
-// The logs show NAME=VALUE in a line that was kept.
+// The logs show NAME=VALUE in a line that was kept, alone or among other options of NAME.
 bool AlreadyOn(const Incident& incident, const std::string& setting) {
+  const size_t equals = setting.find('=');
+  const std::string_view name = std::string_view(setting).substr(0, equals);
+  const std::string_view value = equals == std::string::npos ? "" : std::string_view(setting).substr(equals + 1);
   for (const SourceDigest* source : incident.sources) {
     for (const auto* list : {&source->facts, &source->events}) {
       for (const Event& event : *list) {
+        if (FieldOf(event.fields, "key") == name && FieldOf(event.fields, "value").find(value) != std::string_view::npos) return true;
         if (Shows(event.text, setting)) return true;
         for (const std::string& line : event.context) {
           if (Shows(line, setting)) return true;
@@ -67,7 +74,7 @@ bool NamesUnknown(std::string_view text) {
   return false;
 }
 
-// Without the sentences that speak of what these logs do not show; the whole text where nothing would be left.
+// Without the sentences that speak of what these logs do not show.
 std::string OnlyKnown(const std::string& text) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
@@ -76,7 +83,7 @@ std::string OnlyKnown(const std::string& text) {
     if (!NamesUnknown(sentence)) out += Cat(out.empty() ? "" : " ", sentence);
     at = end + 2;
   }
-  return out.empty() ? text : out;
+  return out;
 }
 
 }  // namespace
@@ -97,7 +104,7 @@ std::string FillPlaceholders(const std::string& text, const Fields& fields) {
   return out + text.substr(at);
 }
 
-v1::Advice AdviseOn(const Incident& incident, const Suspect& culprit) {
+v1::Advice AdviseOn(const Incident& incident, const Suspect& culprit, const std::optional<OomAnswer>& oom) {
   v1::Advice advice;
   const Signature* signature = incident.catalogue->Find(culprit.signature);
   if (signature == nullptr) {
@@ -108,18 +115,28 @@ v1::Advice AdviseOn(const Incident& incident, const Suspect& culprit) {
   const Fields none;
   const Fields& fields = culprit.root == nullptr ? none : culprit.root->event->fields;
   const v1::Signature& row = signature->row;
-  advice.set_summary(FillPlaceholders(row.quick_answer(), fields));
-  for (const std::string& text : row.advice()) advice.add_changes(OnlyKnown(FillPlaceholders(text, fields)));
+  const auto known = [&](const std::string& text) { return OnlyKnown(FillPlaceholders(text, fields)); };
+  const auto propose = [&](const std::string& title, const std::string& text, const auto& settings) {
+    const bool on = std::any_of(settings.begin(), settings.end(), [&](const std::string& setting) { return AlreadyOn(incident, setting); });
+    const std::string lead = title.empty() ? "" : Cat(title, ": ");
+    advice.add_changes(on ? Cat(lead, "the setting that usually helps is already on in these logs; look at the other changes.")
+                          : Cat(lead, text));
+  };
+  const std::string summary = known(row.quick_answer());
+  advice.set_summary(summary.empty() ? Cat(row.title(), ".") : summary);
+  // Where the numbers tell which kind of shortage it is, they choose the changes.
+  const std::vector<OomChange> computed = oom ? ChangesFor(*oom) : std::vector<OomChange>();
+  for (const OomChange& change : computed) propose("", change.text, change.settings);
+  if (computed.empty() || oom->allocator == Allocator::kHost) {
+    for (const std::string& text : row.advice()) {
+      if (std::string change = known(text); !change.empty()) advice.add_changes(std::move(change));
+    }
+  }
   for (const std::string& code : row.fix()) {
     const v1::Remedy* fix = incident.catalogue->Fix(code);
-    if (fix == nullptr || code == kNotTheCause) continue;
-    const bool on = std::any_of(fix->setting().begin(), fix->setting().end(),
-                                [&](const std::string& setting) { return AlreadyOn(incident, setting); });
-    if (on) {
-      advice.add_changes(Cat(fix->title(), ": the setting that usually helps is already on in these logs; look at the other changes."));
-    } else {
-      advice.add_changes(Cat(fix->title(), ": ", fix->text()));
-    }
+    const bool device_memory = std::find(std::begin(kDeviceMemory), std::end(kDeviceMemory), code) != std::end(kDeviceMemory);
+    if (fix == nullptr || code == kNotTheCause || (oom && device_memory)) continue;
+    propose(fix->title(), fix->text(), fix->setting());
   }
   for (const std::string& code : row.check()) {
     const v1::Remedy* check = incident.catalogue->Check(code);

@@ -9,6 +9,7 @@
 #include "correlate/first_warning.h"
 #include "correlate/incident.h"
 #include "correlate/labels.h"
+#include "correlate/oom.h"
 #include "correlate/parse/stamp.h"
 #include "correlate/suspects.h"
 #include "correlate/text.h"
@@ -189,6 +190,34 @@ std::string WhyText(const Suspect& culprit) {
   return out;
 }
 
+v1::MemoryShortage MemoryView(const OomAnswer& answer) {
+  const auto bytes = [](double value) { return static_cast<int64_t>(std::min(value, 9e18)); };
+  const OomNumbers& n = answer.numbers;
+  v1::MemoryShortage out;
+  out.set_answer(std::string(Word(answer.shortage)));
+  out.set_allocator(std::string(Word(answer.allocator)));
+  if (n.asked) out.set_requested(bytes(*n.asked));
+  if (n.free) out.set_free(bytes(*n.free));
+  if (n.total) out.set_total(bytes(*n.total));
+  if (n.allocated) out.set_allocated(bytes(*n.allocated));
+  if (n.reserved_unallocated) out.set_reserved_unallocated(bytes(*n.reserved_unallocated));
+  if (n.in_use) out.set_in_use(bytes(*n.in_use));
+  if (n.limit) out.set_limit(bytes(*n.limit));
+  if (answer.short_by) out.set_short_by(bytes(*answer.short_by));
+  if (answer.held_by_others) out.set_held_by_others(bytes(*answer.held_by_others));
+  for (const Holder& holder : n.holders) {
+    v1::MemoryHolder* view = out.add_holders();
+    view->set_pid(holder.pid);
+    view->set_bytes(bytes(holder.bytes));
+  }
+  if (answer.recompilations > 0) out.set_recompilations(static_cast<int32_t>(std::min<int64_t>(answer.recompilations, INT32_MAX)));
+  if (answer.own_last) out.set_own_last(bytes(*answer.own_last));
+  if (answer.twins_last) out.set_twins_last(bytes(*answer.twins_last));
+  for (const std::string& what : answer.missing) out.add_missing(what);
+  out.set_sentence(answer.sentence);
+  return out;
+}
+
 v1::Hypothesis HypothesisView(const Incident& incident, const Suspect& suspect) {
   v1::Hypothesis out;
   out.set_class_(std::string(Word(suspect.fault_class)));
@@ -277,7 +306,8 @@ v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sour
     report.set_class_(std::string(Word(culprit->fault_class)));
     if (!culprit->signature.empty()) report.set_signature(culprit->signature);
     if (const Signature* row = incident.catalogue->Find(culprit->signature)) report.set_title(row->row.title());
-    const bool has_place = !culprit->all_ranks && (culprit->place.rank || !culprit->place.host.empty());
+    // All ranks alike: no place, unless they share the only host.
+    const bool has_place = culprit->place.rank || !culprit->place.host.empty();
     if (has_place) {
       *report.mutable_initiator() = PlaceView(culprit->place);
       *report.add_suspects() = PlaceView(culprit->place);
@@ -289,9 +319,11 @@ v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sour
       *report.mutable_root() = View(*culprit->words_source, culprit->words_at, culprit->words, culprit->place);
     }
     if (warning.source != nullptr) *report.mutable_first_warning() = WarningView(warning, culprit->place);
-    *report.mutable_advice() = AdviseOn(incident, *culprit);
+    const std::optional<OomAnswer> oom = ExplainOom(incident, *culprit);
+    if (oom) *report.mutable_memory() = MemoryView(*oom);
+    *report.mutable_advice() = AdviseOn(incident, *culprit, oom);
     report.set_restart(RestartLine(*culprit));
-    report.set_why(WhyText(*culprit));
+    report.set_why(oom ? Cat(oom->sentence, "; ", WhyText(*culprit)) : WhyText(*culprit));
     FillTimeline(incident, *culprit, warning, &report);
     for (const Suspect& suspect : suspects) {
       const bool second_root = suspect.root != nullptr && !SamePlace(suspect, *culprit) &&

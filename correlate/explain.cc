@@ -49,7 +49,9 @@ constexpr Edge kEdges[] = {
     {"k8s.oomkilled", "derived.killed", Over::kAnywhere},
     // native crashes
     {"seg.", "torch.fatal", Over::kHost},
-    {"seg.", "derived.killed", Over::kHost},
+    {"seg.", "derived.crashed", Over::kHost},
+    {"mem.", "derived.crashed", Over::kHost},
+    {"xid.", "derived.crashed", Over::kHost},
     {"seg.", "dl.", Over::kHost},
     // storage, and who waits for it
     {"nfs.", "hung.", Over::kHost},

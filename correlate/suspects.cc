@@ -7,6 +7,7 @@
 
 #include "correlate/evidence.h"
 #include "correlate/explain.h"
+#include "correlate/oom.h"
 #include "correlate/silent.h"
 #include "correlate/text.h"
 #include "correlate/weights.h"
@@ -32,6 +33,7 @@ class Finder {
     CollectOwnLines();
     FoldSameFault();
     JoinKernelToRank();
+    FoldOddVersion();
     FoldAlike();
     Explain();
     AddSilentSuspects(incident_, &suspects_);
@@ -112,6 +114,61 @@ class Finder {
     }
   }
 
+  // "Mismatched version: rank 4 version 22703 rank 0 version 22705" is printed by every rank and names two.
+  // Which of them is the odd one is a matter of majority: the fewest ranks with one version.
+  void FoldOddVersion() {
+    std::map<std::string, std::set<int32_t>> ranks_of;  // version -> ranks
+    std::vector<size_t> members;
+    const auto voter = [&](const PlacedEvent& event) {
+      const Fields& fields = event.event->fields;
+      const std::string_view own = FieldOf(fields, "version"), peer = FieldOf(fields, "peer_version");
+      const auto in_group = ParseNumber<int32_t>(FieldOf(fields, "group_rank"));
+      const auto other = ParseNumber<int32_t>(FieldOf(fields, "peer_rank"));
+      // Ranks of a subgroup are numbered anew: only where the group is the job do both numbers count.
+      if (own.empty() || peer.empty() || !in_group || !other || event.place.rank.value_or(*in_group) != *in_group) return false;
+      ranks_of[std::string(own)].insert(*in_group);
+      ranks_of[std::string(peer)].insert(*other);
+      return true;
+    };
+    for (size_t i = 0; i < suspects_.size(); ++i) {
+      bool votes = false;
+      for (const PlacedEvent* own : suspects_[i].own) votes |= voter(*own);
+      if (votes) members.push_back(i);
+    }
+    if (ranks_of.size() < 2) return;
+    std::vector<std::pair<size_t, std::string>> sizes;
+    for (const auto& [version, ranks] : ranks_of) sizes.emplace_back(ranks.size(), version);
+    std::sort(sizes.begin(), sizes.end());
+    if (sizes[0].first >= sizes[1].first) return;  // no minority: nobody can say which is meant
+    const std::set<int32_t>& odd = ranks_of[sizes[0].second];
+    Suspect& lead = suspects_[members.front()];
+    std::set<size_t> gone;
+    for (size_t k = 1; k < members.size(); ++k) {
+      Absorb(&lead, suspects_[members[k]]);
+      gone.insert(members[k]);
+    }
+    // The odd rank's own line leads; else a line that names it.
+    for (const PlacedEvent* own : lead.own) {
+      if (own->place.rank && odd.contains(*own->place.rank)) {
+        lead.root = own;
+        break;
+      }
+    }
+    std::set<std::string> hosts;
+    for (int32_t rank : odd) {
+      const auto facts = incident_.ranks.find(rank);
+      hosts.insert(facts == incident_.ranks.end() ? "" : facts->second.host);
+    }
+    lead.ranks.assign(odd.begin(), odd.end());
+    lead.place = Location{};
+    if (odd.size() == 1) lead.place.rank = *odd.begin();
+    if (hosts.size() == 1) lead.place.host = *hosts.begin();
+    lead.place.known_by.push_back("rank: the only version of its kind");
+    lead.Add("odd_version", weights::kOddVersion,
+             Cat("version ", sizes[0].second, " runs on ", odd.size(), " rank(s), another one on ", sizes.back().first, " others"));
+    Erase(gone);
+  }
+
   // --- the same fault at several places
   void FoldAlike() {
     // More than half of the ranks with the same cause: a common one, not a coincidence.
@@ -184,7 +241,9 @@ class Finder {
         for (const Term& term : effect.terms) {
           if (term.weight > 0 && !cause.Has(term.name)) cause.Add(term.name, term.weight, term.sentence);
         }
-        if (!cause.place.rank && effect.place.rank && cause.fault_class != FaultClass::kTransport) {
+        // A network card serves every rank of its host; a file server's stall holds the one that waits for it.
+        const bool of_a_rank = cause.fault_class != FaultClass::kTransport || IsStorage(cause.signature);
+        if (!cause.place.rank && effect.place.rank && of_a_rank) {
           if (cause.ranks.empty()) cause.ranks = {*effect.place.rank};
           if (cause.ranks == std::vector<int32_t>{*effect.place.rank}) {
             cause.place.rank = effect.place.rank;
@@ -285,6 +344,13 @@ class Finder {
         suspect->Add("after_watchdog", weights::kAfterWatchdog, "it came behind this rank's own time-out");
         break;
       }
+    }
+    const bool failed_before = std::any_of(incident_.events.begin(), incident_.events.end(), [&](const PlacedEvent& event) {
+      return event.signature->role == Role::kCollateral && PrintedBefore(event, *suspect->own.front());
+    });
+    if (failed_before && IsBogusRequest(root)) {
+      suspect->Add("bogus_request", weights::kBogusRequest,
+                   "it asks for more memory than the device has, after something else had failed: the size was read from a broken exchange");
     }
   }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "correlate/oom_advice.h"
+#include "correlate/rivals.h"
 #include "correlate/text.h"
 
 namespace firstfault {
@@ -138,7 +139,12 @@ v1::Advice AdviseOn(const Incident& incident, const Suspect& culprit, const std:
     if (fix == nullptr || code == kNotTheCause || (oom && device_memory)) continue;
     propose(fix->title(), fix->text(), fix->setting());
   }
-  for (const std::string& code : row.check()) {
+  std::vector<std::string> codes(row.check().begin(), row.check().end());
+  // Where somebody else holds the device, the control is who does.
+  const bool held = oom && oom->allocator != Allocator::kHost &&
+                    (oom->shortage == Shortage::kHeldByOther || oom->shortage == Shortage::kPreallocation);
+  if (held) codes.insert(codes.begin(), "C1");
+  for (const std::string& code : codes) {
     const v1::Remedy* check = incident.catalogue->Check(code);
     if (check != nullptr && !check->command().empty()) {
       advice.set_control_command(FillPlaceholders(check->command(), fields));
@@ -160,34 +166,55 @@ std::string RestartLine(const Suspect& culprit) {
 }
 
 std::vector<std::string> WouldSettle(const Incident& incident, const std::vector<Suspect>& suspects) {
+  constexpr size_t kNamesMax = 8;      // hosts or ranks named in one line
+  constexpr size_t kFromSuspects = 3;  // lines that the suspects' own rows and rivals give
   std::vector<std::string> out;
   std::set<std::string> seen;
   const auto add = [&](std::string text) {
-    if (seen.insert(text).second) out.push_back(std::move(text));
+    if (!text.empty() && seen.insert(text).second) out.push_back(std::move(text));
   };
+  const auto list = [&](const auto& names) {
+    std::string text;
+    size_t count = 0;
+    for (const auto& name : names) {
+      if (count++ < kNamesMax) text += Cat(text.empty() ? "" : ", ", name);
+    }
+    return count > kNamesMax ? Cat(text, " and ", count - kNamesMax, " more") : text;
+  };
+  // What was not read comes before what must be run.
+  std::vector<int32_t> unseen;
+  const int32_t expected = std::max(incident.world_size.value_or(0), incident.ranks_expected);
+  for (int32_t rank = 0; rank < expected && unseen.size() <= 1000; ++rank) {
+    if (!incident.ranks.contains(rank)) unseen.push_back(rank);
+  }
+  if (!unseen.empty()) add(Cat("Logs of the ranks without a line (rank ", list(unseen), "), from the launcher's log folder of their hosts"));
+  const v1::Remedy* kernel_log = incident.catalogue->Check("C2");
+  const std::vector<std::string> without = HostsWithoutKernelLog(incident);
+  if (kernel_log != nullptr && !without.empty()) add(Cat("Kernel logs of ", list(without), ": ", kernel_log->command()));
+  if (kernel_log != nullptr && incident.hosts.empty()) add(Cat("Kernel logs of all hosts: ", kernel_log->command()));
+  const size_t sources = out.size();
   for (const Suspect& suspect : suspects) {
-    if (out.size() >= 3) break;
-    if (const Signature* signature = incident.catalogue->Find(suspect.signature)) {
-      for (const std::string& code : signature->row.check()) {
-        const v1::Remedy* check = incident.catalogue->Check(code);
-        if (check != nullptr) add(Cat(check->title(), ": ", check->command().empty() ? check->text() : check->command()));
+    const Signature* signature = incident.catalogue->Find(suspect.signature);
+    if (signature == nullptr) continue;
+    for (const std::string& code : signature->row.check()) {
+      const v1::Remedy* check = incident.catalogue->Check(code);
+      if (out.size() < sources + kFromSuspects && check != nullptr && check != kernel_log) {
+        add(Cat(check->title(), ": ", check->command().empty() ? check->text() : check->command()));
       }
     }
   }
-  std::set<std::string> with_kernel_log;
-  bool any_collective = false, any_missing = false;
-  for (const SourceDigest* source : incident.sources) {
-    if (source->info.kind == SourceInfo::Kind::kKernelLog && source->info.host) with_kernel_log.insert(ShortHost(source->info.host->value));
+  if (!suspects.empty()) {
+    for (const Rival& rival : RivalsOf(incident, suspects.front().signature, suspects.front().place)) {
+      if (out.size() < sources + kFromSuspects + 1) add(rival.missing);
+    }
   }
-  for (const PlacedEvent& event : incident.events) any_collective |= event.id().starts_with("pg.") || event.id().starts_with("nccl.");
-  for (const std::string& host : incident.hosts) any_missing |= !with_kernel_log.contains(host);
+  const bool any_collective = std::any_of(incident.events.begin(), incident.events.end(), [](const PlacedEvent& event) {
+    return event.id().starts_with("pg.") || event.id().starts_with("nccl.");
+  });
   if (any_collective) {
     if (const v1::Remedy* check = incident.catalogue->Check("C10")) add(Cat(check->title(), ": ", check->text()));
     add("NCCL's own view: run again with NCCL_DEBUG=INFO and the logs of all ranks kept; to separate a bad link or GPU pair, run "
         "nccl-tests pairwise (all_reduce_perf) and once with NCCL_P2P_DISABLE=1, and read nvidia-smi topo -m and nvlink -s.");
-  }
-  if (any_missing || incident.hosts.empty()) {
-    if (const v1::Remedy* check = incident.catalogue->Check("C2")) add(Cat("Kernel logs of all hosts: ", check->command()));
   }
   return out;
 }

@@ -11,6 +11,7 @@
 #include "correlate/labels.h"
 #include "correlate/oom.h"
 #include "correlate/parse/stamp.h"
+#include "correlate/rivals.h"
 #include "correlate/suspects.h"
 #include "correlate/text.h"
 #include "correlate/utf8.h"
@@ -243,6 +244,51 @@ v1::Hypothesis HypothesisView(const Incident& incident, const Suspect& suspect) 
   return out;
 }
 
+v1::Hypothesis RivalView(const Rival& rival, const v1::Place* place, double probability) {
+  v1::Hypothesis out;
+  out.set_class_(std::string(Word(rival.fault_class)));
+  if (place != nullptr) *out.mutable_initiator() = *place;
+  out.set_probability(probability);
+  out.set_statement(rival.statement);
+  for (const std::string& line : rival.evidence_for) out.add_evidence_for(ToUtf8(line, nullptr));
+  for (const std::string& line : rival.evidence_against) out.add_evidence_against(line);
+  out.set_separating_control(rival.control);
+  for (const std::string& outcome : rival.reading) out.add_reading(outcome);
+  return out;
+}
+
+// Every suspect, and the rivals of the leading one: its probability is shared among its readings, so that the
+// best hypothesis stays the one that its own line states.
+void FillHypotheses(const Incident& incident, const std::vector<Suspect>& suspects, v1::Report* report) {
+  for (size_t i = 0; i < suspects.size() && i < kHypothesesMax; ++i) {
+    *report->add_hypotheses() = HypothesisView(incident, suspects[i]);
+  }
+  std::string_view signature = suspects.empty() ? std::string_view() : suspects.front().signature;
+  const double shared = suspects.empty() ? 1 : suspects.front().probability;
+  const Location nowhere;
+  const Location& place = suspects.empty() ? nowhere : suspects.front().place;
+  if (suspects.empty()) {
+    // Only effects: the first wait has rivals of its own.
+    for (const PlacedEvent& event : incident.events) {
+      if (event.signature->role == Role::kCollateral && signature.empty()) signature = event.id();
+    }
+  }
+  const std::vector<Rival> rivals = RivalsOf(incident, signature, place);
+  if (rivals.empty()) return;
+  double total = suspects.empty() ? 0 : 1;
+  for (const Rival& rival : rivals) total += rival.weight;
+  const v1::Place view = PlaceView(place);
+  const bool placed = !suspects.empty() && !suspects.front().all_ranks && (place.rank || !place.host.empty());
+  if (!suspects.empty()) report->mutable_hypotheses(0)->set_probability(shared / total);
+  for (const Rival& rival : rivals) {
+    *report->add_hypotheses() = RivalView(rival, placed ? &view : nullptr, shared * rival.weight / total);
+  }
+  // The leading reading first, whatever it shares; then by probability.
+  std::stable_sort(report->mutable_hypotheses()->begin() + (suspects.empty() ? 0 : 1), report->mutable_hypotheses()->end(),
+                   [](const v1::Hypothesis& a, const v1::Hypothesis& b) { return a.probability() > b.probability(); });
+  while (report->hypotheses_size() > static_cast<int>(kHypothesesMax)) report->mutable_hypotheses()->RemoveLast();
+}
+
 // The chain as it is known: the first warning, the root, then the first effect at each other place.
 void FillTimeline(const Incident& incident, const Suspect& culprit, const WarningLine& warning, v1::Report* report) {
   const auto add = [&](const PlacedEvent& event, const std::string& reason) {
@@ -297,9 +343,7 @@ v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sour
   double confidence = 0;
   const Suspect* culprit = Decide(suspects, &confidence);
   report.set_confidence(std::min(confidence, ConfidenceCap(incident)));
-  for (size_t i = 0; i < suspects.size() && i < kHypothesesMax; ++i) {
-    *report.add_hypotheses() = HypothesisView(incident, suspects[i]);
-  }
+  FillHypotheses(incident, suspects, &report);
 
   if (culprit != nullptr) {
     report.set_verdict("named");
@@ -323,6 +367,9 @@ v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sour
     if (oom) *report.mutable_memory() = MemoryView(*oom);
     *report.mutable_advice() = AdviseOn(incident, *culprit, oom);
     report.set_restart(RestartLine(*culprit));
+    if (culprit->fault_class == FaultClass::kUndetermined) {
+      for (const std::string& line : WouldSettle(incident, suspects)) report.add_would_settle(line);
+    }
     report.set_why(oom ? Cat(oom->sentence, "; ", WhyText(*culprit)) : WhyText(*culprit));
     FillTimeline(incident, *culprit, warning, &report);
     for (const Suspect& suspect : suspects) {

@@ -31,6 +31,15 @@ bool OfAnotherProcess(const Suspect& culprit, const PlacedEvent& event) {
   return FamilyOf(event.id()) != "seg" || event.place.process != culprit.root->place.process;
 }
 
+// A warning that ranks off the fault's path print as well is how this job starts, not where it went wrong.
+bool SharedWithOthers(const Incident& incident, const Suspect& culprit, const PlacedEvent& warning) {
+  if (culprit.all_ranks || warning.signature->role != Role::kPrecursor) return false;
+  return std::any_of(incident.events.begin(), incident.events.end(), [&](const PlacedEvent& event) {
+    const bool placed = event.place.rank || !event.place.host.empty();
+    return event.id() == warning.id() && placed && !OnPath(culprit, event);
+  });
+}
+
 // A warning whose own consequence stands between it and the fault belongs to that one: an older memory kill of
 // somebody else on the same host.
 bool SpentBefore(const Incident& incident, const Suspect& culprit, const PlacedEvent& warning) {
@@ -87,6 +96,7 @@ Finding SameFamily(const Incident& incident, const Suspect& culprit) {
     if (event.source != culprit.root->source || !OnPath(culprit, event)) continue;
     if (event.event->at.byte_offset >= culprit.root->event->at.byte_offset) break;
     if (OfAnotherProcess(culprit, event) || SpentBefore(incident, culprit, event)) continue;
+    if (SharedWithOthers(incident, culprit, event)) continue;
     const bool related = event.id() == culprit.signature ||
                          (FamilyOf(event.id()) == FamilyOf(culprit.signature) && event.signature->fault_class == culprit.fault_class &&
                           event.signature->role >= Role::kPrecursor) ||

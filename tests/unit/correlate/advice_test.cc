@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "correlate/correlate.h"
+#include "tests/unit/correlate/report_on.h"
 
 namespace firstfault {
 namespace {
@@ -14,19 +14,7 @@ constexpr char kOom[] =
     "PyTorch but unallocated. If reserved but unallocated memory is large try setting "
     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.\n";
 
-std::string ChangesFor(const std::string& log) {
-  ScanBuffers buffers(*BuiltInEngine().patterns);
-  SourceInfo info;
-  info.path = "train.log";
-  SourceScanner scanner(BuiltInEngine(), buffers, info);
-  scanner.Feed(log);
-  std::vector<SourceDigest> digests;
-  digests.push_back(scanner.Finish());
-  const v1::Report report = Correlate(BuiltInEngine(), digests, {});
-  std::string out;
-  for (const std::string& change : report.advice().changes()) out += change + "\n";
-  return out;
-}
+std::string ChangesFor(const std::string& log) { return AdviceOf(ReportOn(log)); }
 
 TEST(Advice, ASettingThatTheFaultItselfProposesIsNotOn) {
   const std::string changes = ChangesFor(kOom);

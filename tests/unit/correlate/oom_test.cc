@@ -3,30 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include "correlate/correlate.h"
 #include "correlate/text.h"
+#include "tests/unit/correlate/report_on.h"
 
 namespace firstfault {
 namespace {
 
-v1::Report ReportOn(const std::string& log) {
-  ScanBuffers buffers(*BuiltInEngine().patterns);
-  SourceInfo info;
-  info.path = "train.log";
-  SourceScanner scanner(BuiltInEngine(), buffers, info);
-  scanner.Feed(log);
-  std::vector<SourceDigest> digests;
-  digests.push_back(scanner.Finish());
-  return Correlate(BuiltInEngine(), digests, {});
-}
-
-std::string Changes(const v1::Report& report) {
-  std::string out = Cat(report.advice().summary(), "\n");
-  for (const std::string& change : report.advice().changes()) out += Cat(change, "\n");
-  return out;
-}
-
-constexpr double kMiB = 1024.0 * 1024, kGiB = 1024 * kMiB;
+constexpr double kGiB = 1024.0 * 1024 * 1024;
 
 struct Row {
   const char* what;
@@ -157,7 +140,7 @@ TEST(Oom, OneAnswerForEveryAllocator) {
     EXPECT_EQ(memory.has_held_by_others(), row.held_by_others != 0) << row.what;
     EXPECT_EQ(memory.missing().empty(), memory.answer() != "unknown") << row.what;
     EXPECT_NE(report.why().find(memory.sentence()), std::string::npos) << row.what;
-    EXPECT_EQ(Changes(report).find('<'), std::string::npos) << row.what << "\n" << Changes(report);
+    EXPECT_EQ(AdviceOf(report).find('<'), std::string::npos) << row.what << "\n" << AdviceOf(report);
   }
 }
 
@@ -176,25 +159,27 @@ TEST(Oom, TheAnswerChoosesTheAdvice) {
   };
   for (const Row& row : kRows) {
     const v1::Report report = ReportOn(row.log);
-    const std::string changes = Changes(report);
+    const std::string changes = AdviceOf(report);
     for (const Want& want : kWants) {
       if (report.memory().answer() != want.answer) continue;
       EXPECT_NE(changes.find(want.with), std::string::npos) << row.what << "\n" << changes;
       EXPECT_EQ(changes.find(want.without), std::string::npos) << row.what << "\n" << changes;
     }
     const bool xla = report.memory().allocator() == "xla";
-    if (!xla) EXPECT_EQ(changes.find("XLA_"), std::string::npos) << row.what << "\n" << changes;
+    if (!xla) {
+      EXPECT_EQ(changes.find("XLA_"), std::string::npos) << row.what << "\n" << changes;
+    }
   }
-  EXPECT_NE(Changes(ReportOn(kRows[1].log)).find("expandable_segments:True"), std::string::npos);
-  EXPECT_NE(Changes(ReportOn(kRows[2].log)).find("pid 4711 with 20.50 GiB"), std::string::npos);
+  EXPECT_NE(AdviceOf(ReportOn(kRows[1].log)).find("expandable_segments:True"), std::string::npos);
+  EXPECT_NE(AdviceOf(ReportOn(kRows[2].log)).find("pid 4711 with 20.50 GiB"), std::string::npos);
 }
 
 TEST(Oom, ASettingAmongOthersOfItsVariableIsOn) {
   const std::string on = "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:256,expandable_segments:True\n";
-  EXPECT_NE(Changes(ReportOn(on + kRows[1].log)).find("already on"), std::string::npos);
-  EXPECT_EQ(Changes(ReportOn(on + kRows[1].log)).find("Turn on expandable"), std::string::npos);
+  EXPECT_NE(AdviceOf(ReportOn(on + kRows[1].log)).find("already on"), std::string::npos);
+  EXPECT_EQ(AdviceOf(ReportOn(on + kRows[1].log)).find("Turn on expandable"), std::string::npos);
   const std::string off = "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:256\n";
-  EXPECT_EQ(Changes(ReportOn(off + kRows[1].log)).find("already on"), std::string::npos);
+  EXPECT_EQ(AdviceOf(ReportOn(off + kRows[1].log)).find("already on"), std::string::npos);
 }
 
 TEST(Oom, CompilationsForChangingShapesAreCounted) {
@@ -206,7 +191,7 @@ TEST(Oom, CompilationsForChangingShapesAreCounted) {
   log += "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4294967296 bytes.\n";
   const v1::Report report = ReportOn(log);
   EXPECT_EQ(report.memory().recompilations(), 12);
-  EXPECT_NE(Changes(report).find("shape churn"), std::string::npos) << Changes(report);
+  EXPECT_NE(AdviceOf(report).find("shape churn"), std::string::npos) << AdviceOf(report);
   EXPECT_EQ(ReportOn(kRows[15].log).memory().has_recompilations(), false);
 }
 
@@ -230,21 +215,20 @@ TEST(Oom, TwinsAreComparedWhereTheyPrintTheirMemory) {
 
 // A size read from a buffer that an aborted collective left behind is an effect of the time-out.
 TEST(Oom, AnImpossibleSizeBehindATimeoutIsNotTheRoot) {
-  std::string waits;
-  for (int rank = 0; rank < 3; ++rank) {
-    waits += Cat("[rank", rank, "]:[E304 22:01:25.123456789 ProcessGroupNCCL.cpp:616] [Rank ", rank,
+  const auto wait = [](int rank) {
+    return Cat("[rank", rank, "]:[E304 22:01:25.123456789 ProcessGroupNCCL.cpp:616] [Rank ", rank,
                  "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=118, OpType=ALLREDUCE, NumelIn=1048576, "
                  "NumelOut=1048576, Timeout(ms)=600000) ran for 600031 milliseconds before timing out.\n");
-  }
+  };
   const std::string last = "[rank3]: step 118 loss 2.0\n";
   const auto oom = [](const char* size) {
     return Cat("[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate ", size,
                ". GPU 1 has a total capacity of 79.15 GiB of which 1.00 GiB is free.\n");
   };
-  const v1::Report late = ReportOn(last + waits + oom("81920.00 GiB"));
+  const v1::Report late = ReportOn(last + wait(0) + wait(1) + wait(2) + oom("81920.00 GiB"));
   EXPECT_NE(late.initiator().rank(), 1) << late.why();
   EXPECT_NE(late.signature(), "oom.torch") << late.why();
-  const v1::Report first = ReportOn(last + oom("4.00 GiB") + waits);
+  const v1::Report first = ReportOn(last + oom("4.00 GiB") + wait(0) + wait(2) + wait(3));
   EXPECT_EQ(first.verdict(), "named");
   EXPECT_EQ(first.initiator().rank(), 1);
   EXPECT_EQ(first.signature(), "oom.torch");

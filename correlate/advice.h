@@ -20,7 +20,7 @@ namespace firstfault {
 // `oom`: the arithmetic, where memory ran out.
 v1::Advice AdviseOn(const Incident& incident, const Suspect& culprit, const std::optional<OomAnswer>& oom);
 
-// What to collect where nobody could be named.
+// What to collect where nobody could be named, or not why: first what was not read, then what must be run.
 std::vector<std::string> WouldSettle(const Incident& incident, const std::vector<Suspect>& suspects);
 
 // One line: can it be restarted now.

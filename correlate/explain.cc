@@ -59,6 +59,8 @@ constexpr Edge kEdges[] = {
     {"nfs.", "dl.", Over::kHost},
     {"nfs.", "os.", Over::kHost},
     {"nfs.", "hvd.", Over::kAnywhere},
+    {"lustre.", "hvd.", Over::kAnywhere},
+    {"hung.", "hvd.", Over::kHost},
     {"lustre.", "hung.", Over::kHost},
     {"lustre.", "derived.", Over::kHost},
     {"lustre.", "os.", Over::kHost},

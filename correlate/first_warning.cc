@@ -17,11 +17,13 @@ Finding FromEvent(const PlacedEvent* event, std::string rule) {
   return WarningLine{event, event->source, event->event->at, event->event->text, std::move(rule)};
 }
 
-// The same rank, or a line of the culprit's host that names no rank.
-bool OnPath(const Suspect& culprit, const PlacedEvent& event) {
+// The same rank, or a line of the culprit's host that names no rank; where neither is known on both sides, a
+// line of the same log that is not some host's of several.
+bool OnPath(const Incident& incident, const Suspect& culprit, const PlacedEvent& event) {
   if (event.place.rank && culprit.place.rank) return event.place.rank == culprit.place.rank;
   if (!event.place.host.empty() && !culprit.place.host.empty()) return event.place.host == culprit.place.host;
-  return culprit.root != nullptr && event.source == culprit.root->source;
+  const bool elsewhere = !event.place.host.empty() && incident.hosts.size() > 1;
+  return culprit.root != nullptr && event.source == culprit.root->source && !elsewhere;
 }
 
 // Of a process that is known to be another one: its death is not this fault's beginning.
@@ -36,7 +38,7 @@ bool SharedWithOthers(const Incident& incident, const Suspect& culprit, const Pl
   if (culprit.all_ranks || warning.signature->role != Role::kPrecursor) return false;
   return std::any_of(incident.events.begin(), incident.events.end(), [&](const PlacedEvent& event) {
     const bool placed = event.place.rank || !event.place.host.empty();
-    return event.id() == warning.id() && placed && !OnPath(culprit, event);
+    return event.id() == warning.id() && placed && !OnPath(incident, culprit, event);
   });
 }
 
@@ -76,7 +78,7 @@ Finding MemoryClimb(const Incident& incident, const Suspect& culprit) {
 Finding Precursor(const Incident& incident, const Suspect& culprit) {
   if (culprit.root == nullptr) return std::nullopt;
   for (const PlacedEvent& event : incident.events) {
-    if (event.signature->role != Role::kPrecursor || !OnPath(culprit, event)) continue;
+    if (event.signature->role != Role::kPrecursor || !OnPath(incident, culprit, event)) continue;
     const bool same_log = event.source == culprit.root->source;
     if (same_log && event.event->at.byte_offset > culprit.root->event->at.byte_offset) continue;
     if (OfAnotherProcess(culprit, event) || SpentBefore(incident, culprit, event)) continue;
@@ -93,7 +95,7 @@ Finding Precursor(const Incident& incident, const Suspect& culprit) {
 Finding SameFamily(const Incident& incident, const Suspect& culprit) {
   if (culprit.root == nullptr) return std::nullopt;
   for (const PlacedEvent& event : incident.events) {
-    if (event.source != culprit.root->source || !OnPath(culprit, event)) continue;
+    if (event.source != culprit.root->source || !OnPath(incident, culprit, event)) continue;
     if (event.event->at.byte_offset >= culprit.root->event->at.byte_offset) break;
     if (OfAnotherProcess(culprit, event) || SpentBefore(incident, culprit, event)) continue;
     if (SharedWithOthers(incident, culprit, event)) continue;

@@ -55,7 +55,7 @@ struct AllocatorWord {
   std::string_view word;
 };
 constexpr AllocatorWord kAllocatorWords[] = {
-    {Allocator::kTorch, "torch"}, {Allocator::kXla, "xla"},   {Allocator::kVllm, "vllm"},
+    {Allocator::kTorch, "torch"},   {Allocator::kXla, "xla"},   {Allocator::kVllm, "vllm"},
     {Allocator::kSglang, "sglang"}, {Allocator::kCuda, "cuda"}, {Allocator::kHost, "host"},
 };
 
@@ -65,10 +65,12 @@ struct AllocatorRow {
 };
 // First match wins.
 constexpr AllocatorRow kAllocators[] = {
-    {"oom.torch", Allocator::kTorch},   {"oom.vllm.", Allocator::kVllm},    {"oom.sglang.", Allocator::kSglang},
-    {"oom.cuda.", Allocator::kCuda},    {"oom.cublas", Allocator::kCuda},   {"oom.cudnn", Allocator::kCuda},
-    {"oom.nccl.", Allocator::kCuda},    {"jax.oom.pinned", Allocator::kHost}, {"jax.oom.", Allocator::kXla},
-    {"oom.", Allocator::kHost},         {"slurm.oom", Allocator::kHost},    {"slurm.memlimit", Allocator::kHost},
+    {"oom.torch", Allocator::kTorch},    {"oom.vllm.", Allocator::kVllm},
+    {"oom.sglang.", Allocator::kSglang}, {"oom.cuda.", Allocator::kCuda},
+    {"oom.cublas", Allocator::kCuda},    {"oom.cudnn", Allocator::kCuda},
+    {"oom.nccl.", Allocator::kCuda},     {"jax.oom.pinned", Allocator::kHost},
+    {"jax.oom.", Allocator::kXla},       {"oom.", Allocator::kHost},
+    {"slurm.oom", Allocator::kHost},     {"slurm.memlimit", Allocator::kHost},
     {"k8s.oomkilled", Allocator::kHost}, {"ray.oom", Allocator::kHost},
 };
 
@@ -79,7 +81,8 @@ std::optional<double> SizeField(const Fields& fields, std::string_view name) {
 
 // "Process 4711 has 9.25 GiB memory in use", as often as the device has processes.
 std::vector<Holder> HoldersIn(std::string_view line) {
-  static const RE2* const form = new RE2(R"(Process ([0-9]{1,9}) has ([0-9.]+ (?:[KMGTP]iB|bytes)) memory in use)", RE2::Latin1);
+  static const RE2* const form =
+      new RE2(R"(Process ([0-9]{1,9}) has ([0-9.]+ (?:[KMGTP]iB|bytes)) memory in use)", RE2::Latin1);
   std::vector<Holder> out;
   re2::StringPiece rest(line.data(), line.size());
   int32_t pid = 0;
@@ -87,7 +90,8 @@ std::vector<Holder> HoldersIn(std::string_view line) {
   while (out.size() < kHoldersMax && RE2::FindAndConsume(&rest, *form, &pid, &size)) {
     if (const auto bytes = ParseSize(size)) out.push_back({pid, *bytes});
   }
-  std::stable_sort(out.begin(), out.end(), [](const Holder& a, const Holder& b) { return a.bytes > b.bytes; });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Holder& a, const Holder& b) { return a.bytes > b.bytes; });
   return out;
 }
 
@@ -132,10 +136,12 @@ std::string HolderText(const OomAnswer& answer) {
 }
 
 std::string AskedText(const OomNumbers& numbers) {
-  std::string out = numbers.asked ? Cat("asked ", SizeText(*numbers.asked)) : std::string("asked an amount that is not printed");
+  std::string out = numbers.asked ? Cat("asked ", SizeText(*numbers.asked))
+                                  : std::string("asked an amount that is not printed");
   if (numbers.free) out += Cat(" with ", SizeText(*numbers.free), " free");
   if (numbers.total) out += Cat(" of ", SizeText(*numbers.total));
-  if (numbers.reserved_unallocated) out += Cat(" and ", SizeText(*numbers.reserved_unallocated), " reserved but unallocated");
+  if (numbers.reserved_unallocated)
+    out += Cat(" and ", SizeText(*numbers.reserved_unallocated), " reserved but unallocated");
   if (numbers.limit) out += Cat(", limited to ", SizeText(*numbers.limit));
   return out;
 }
@@ -160,8 +166,10 @@ void AnswerTorch(OomAnswer* answer) {
   if (n.limit && pool) left = std::min(left, std::max(0.0, *n.limit - *pool));
   const double lacking = *n.asked - left;
   if (lacking <= 0) {
-    answer->missing = {"the free memory at the moment of the request: what the message counted afterwards would do"};
-    answer->sentence = Cat(AskedText(n), ": that would fit, so memory was given back between the failure and the message");
+    answer->missing = {
+        "the free memory at the moment of the request: what the message counted afterwards would do"};
+    answer->sentence =
+        Cat(AskedText(n), ": that would fit, so memory was given back between the failure and the message");
     return;
   }
   const std::optional<double> others = HeldByOthers(n);
@@ -190,7 +198,8 @@ void AnswerXla(const PoolStart& pool, OomAnswer* answer) {
   OomNumbers& n = answer->numbers;
   if (pool.last_refused) {
     answer->shortage = Shortage::kPreallocation;
-    if (pool.wanted && *pool.wanted > *pool.last_refused) answer->held_by_others = *pool.wanted - *pool.last_refused;
+    if (pool.wanted && *pool.wanted > *pool.last_refused)
+      answer->held_by_others = *pool.wanted - *pool.last_refused;
     answer->sentence = Cat("at start the driver refused this process's pool",
                            pool.wanted ? Cat(" of ", SizeText(*pool.wanted)) : std::string());
     if (answer->held_by_others) {
@@ -232,9 +241,11 @@ void AnswerVllm(OomAnswer* answer) {
     const bool held = others >= kUnaccountedPool / 2;
     answer->shortage = held ? Shortage::kHeldByOther : Shortage::kPreallocation;
     if (held) answer->held_by_others = others;
-    answer->sentence = Cat("wants ", SizeText(*n.asked), " at start with ", SizeText(*n.free), " free of ", SizeText(*n.total), ": ",
-                           held ? Cat(SizeText(others), " is held by others before the engine has loaded anything")
-                                : std::string("its configured share is larger than a free device has"));
+    answer->sentence =
+        Cat("wants ", SizeText(*n.asked), " at start with ", SizeText(*n.free), " free of ",
+            SizeText(*n.total), ": ",
+            held ? Cat(SizeText(others), " is held by others before the engine has loaded anything")
+                 : std::string("its configured share is larger than a free device has"));
     return;
   }
   if (n.asked && n.free && *n.asked > *n.free) {
@@ -245,14 +256,16 @@ void AnswerVllm(OomAnswer* answer) {
     return;
   }
   answer->shortage = Shortage::kShort;
-  answer->sentence = "weights and activations use up the engine's configured share: nothing is left for the cache";
+  answer->sentence =
+      "weights and activations use up the engine's configured share: nothing is left for the cache";
 }
 
 void AnswerHost(OomAnswer* answer) {
   const OomNumbers& n = answer->numbers;
   if (n.total && n.scope_in_use) {
     answer->shortage = Shortage::kShort;
-    answer->sentence = Cat("the node used ", SizeText(*n.scope_in_use), " of ", SizeText(*n.total), " of host memory");
+    answer->sentence =
+        Cat("the node used ", SizeText(*n.scope_in_use), " of ", SizeText(*n.total), " of host memory");
     return;
   }
   if (n.limit && n.in_use) {
@@ -260,8 +273,9 @@ void AnswerHost(OomAnswer* answer) {
     const bool held = *n.in_use < kVictimShare * *n.limit;
     answer->shortage = held ? Shortage::kHeldByOther : Shortage::kShort;
     if (held) answer->held_by_others = others;
-    answer->sentence = Cat("the cgroup's limit of ", SizeText(*n.limit), " of host memory was used up; the killed process held ",
-                           SizeText(*n.in_use), held ? Cat(", others in the cgroup ", SizeText(others)) : std::string(" of it"));
+    answer->sentence = Cat("the cgroup's limit of ", SizeText(*n.limit),
+                           " of host memory was used up; the killed process held ", SizeText(*n.in_use),
+                           held ? Cat(", others in the cgroup ", SizeText(others)) : std::string(" of it"));
     return;
   }
   answer->missing = {"the limit of the cgroup or the memory of the node, and what each process held"};
@@ -279,8 +293,9 @@ void CompareTwins(const Incident& incident, int32_t rank, OomAnswer* answer) {
   std::map<int32_t, double> last;
   for (const SourceDigest* source : incident.sources) {
     for (const Sample& sample : source->memory) {
-      const auto of = sample.rank ? sample.rank
-                      : source->info.rank ? ParseNumber<int32_t>(source->info.rank->value) : std::nullopt;
+      const auto of = sample.rank         ? sample.rank
+                      : source->info.rank ? ParseNumber<int32_t>(source->info.rank->value)
+                                          : std::nullopt;
       if (sample.device && of) last[*of] = sample.value;
     }
   }
@@ -296,8 +311,8 @@ void CompareTwins(const Incident& incident, int32_t rank, OomAnswer* answer) {
   answer->own_last = own->second;
   answer->twins_last = median;
   const bool apart = own->second > kTwinExcess * median;
-  answer->sentence += Cat("; in its last line it had ", SizeText(own->second), ", its ", others.size(), " twins ", SizeText(median),
-                          apart ? ": it alone grew" : ": no more than they");
+  answer->sentence += Cat("; in its last line it had ", SizeText(own->second), ", its ", others.size(),
+                          " twins ", SizeText(median), apart ? ": it alone grew" : ": no more than they");
 }
 
 // Compilations in the same log before the failure: a new shape compiles, and keeps, a new program.
@@ -315,10 +330,12 @@ void CountCompilations(const Suspect& suspect, const Incident& incident, OomAnsw
     functions.insert(FieldOf(fact.fields, "function"));
   }
   answer->recompilations = std::max(starts, ends);
-  answer->churn = answer->recompilations >= std::max<int64_t>(kCompilationsTold, 2 * static_cast<int64_t>(functions.size()));
+  answer->churn = answer->recompilations >=
+                  std::max<int64_t>(kCompilationsTold, 2 * static_cast<int64_t>(functions.size()));
   if (!answer->churn) return;
-  answer->sentence += Cat("; before it this log shows ", answer->recompilations, " compilations of ", functions.size(),
-                          " function(s): shapes keep changing, and every program keeps memory");
+  answer->sentence +=
+      Cat("; before it this log shows ", answer->recompilations, " compilations of ", functions.size(),
+          " function(s): shapes keep changing, and every program keeps memory");
 }
 
 // Numbers that other lines of the same log add: XLA's dump, and the kernel's line about the cgroup.
@@ -340,11 +357,13 @@ PoolStart PoolStartOf(const Suspect& suspect, const Incident& incident) {
   const SourceDigest& source = *suspect.root->source;
   for (const PlacedEvent& event : incident.events) {
     if (event.source != &source || event.id() != "jax.oom.driver") continue;
-    if (event.place.device != suspect.root->place.device && event.place.device && suspect.root->place.device) continue;
+    if (event.place.device != suspect.root->place.device && event.place.device && suspect.root->place.device)
+      continue;
     // Steps before it: the pool grew at work, which says nothing about the start.
-    const bool at_work = std::any_of(source.progress.begin(), source.progress.end(), [&](const Progress& progress) {
-      return !progress.bar && progress.at.byte_offset < event.event->at.byte_offset;
-    });
+    const bool at_work =
+        std::any_of(source.progress.begin(), source.progress.end(), [&](const Progress& progress) {
+          return !progress.bar && progress.at.byte_offset < event.event->at.byte_offset;
+        });
     const auto asked = SizeField(event.event->fields, "asked");
     if (at_work || !asked) continue;
     out.wanted = std::max(out.wanted.value_or(0), *asked);
@@ -400,17 +419,20 @@ OomNumbers ReadNumbers(const Event& event, Allocator allocator) {
   out.reserved_unallocated = SizeField(fields, "reserved_unallocated");
   if (allocator == Allocator::kHost) {
     // The kernel's total-vm is address space, not memory; Ray's two figures are the node's.
-    const bool node = out.in_use && out.total && *out.total >= *out.in_use && !FieldOf(fields, "peer_host").empty();
+    const bool node =
+        out.in_use && out.total && *out.total >= *out.in_use && !FieldOf(fields, "peer_host").empty();
     if (node) out.scope_in_use = out.in_use;
     if (node) out.in_use.reset();
     if (!node) out.total.reset();
     return out;
   }
   if (allocator == Allocator::kVllm && !out.free) {
-    if (const std::string_view value = FieldOf(fields, "value"); !value.empty()) out.free = ParseSize(Cat(value, " GiB"));
+    if (const std::string_view value = FieldOf(fields, "value"); !value.empty())
+      out.free = ParseSize(Cat(value, " GiB"));
   }
   // Torch before 2.1 prints the pool's total.
-  if (const auto reserved = SizeField(fields, "reserved"); reserved && out.allocated && *reserved >= *out.allocated) {
+  if (const auto reserved = SizeField(fields, "reserved");
+      reserved && out.allocated && *reserved >= *out.allocated) {
     out.reserved_unallocated = *reserved - *out.allocated;
   }
   out.holders = HoldersIn(event.text);
@@ -427,22 +449,32 @@ OomAnswer AnswerFrom(Allocator allocator, OomNumbers numbers, const PoolStart& p
   if (allocator != Allocator::kVllm && Bogus(allocator, answer.numbers)) {
     answer.shortage = Shortage::kBogusRequest;
     const OomNumbers& n = answer.numbers;
-    answer.sentence = Cat("asked ", n.asked ? SizeText(*n.asked) : std::string("more than any device has"),
-                          n.total ? Cat(" of a device of ", SizeText(*n.total)) : std::string(),
-                          ": no free memory could serve this, so the size itself is wrong or one tensor is far too large");
+    answer.sentence =
+        Cat("asked ", n.asked ? SizeText(*n.asked) : std::string("more than any device has"),
+            n.total ? Cat(" of a device of ", SizeText(*n.total)) : std::string(),
+            ": no free memory could serve this, so the size itself is wrong or one tensor is far too large");
     return answer;
   }
   switch (allocator) {
-    case Allocator::kTorch: AnswerTorch(&answer); break;
-    case Allocator::kXla: AnswerXla(pool, &answer); break;
-    case Allocator::kVllm: AnswerVllm(&answer); break;
-    case Allocator::kHost: AnswerHost(&answer); break;
+    case Allocator::kTorch:
+      AnswerTorch(&answer);
+      break;
+    case Allocator::kXla:
+      AnswerXla(pool, &answer);
+      break;
+    case Allocator::kVllm:
+      AnswerVllm(&answer);
+      break;
+    case Allocator::kHost:
+      AnswerHost(&answer);
+      break;
     case Allocator::kSglang:
       answer.shortage = Shortage::kPreallocation;
       answer.sentence = "weights use up the engine's static share: nothing is left for the token pool";
       break;
     case Allocator::kCuda:
-      answer.missing = {"the sizes: the CUDA runtime prints none; free and total memory of the device, and who holds it"};
+      answer.missing = {
+          "the sizes: the CUDA runtime prints none; free and total memory of the device, and who holds it"};
       answer.sentence = "the device was full for a call outside torch's pool; its message prints no sizes";
       break;
   }
@@ -455,7 +487,8 @@ std::optional<OomAnswer> ExplainOom(const Incident& incident, const Suspect& sus
   if (!allocator) return std::nullopt;
   OomNumbers numbers = ReadNumbers(*suspect.root->event, *allocator);
   numbers.beyond_any_size = suspect.root->id() == "oom.torch.huge";
-  // Several lines tell one failure; the deciding one need not have the numbers (XLA's exception and its dump).
+  // Several lines tell one failure; the deciding one need not have the numbers (XLA's exception and its
+  // dump).
   for (const PlacedEvent* own : suspect.own) {
     if (!numbers.asked) numbers.asked = ReadNumbers(*own->event, *allocator).asked;
   }

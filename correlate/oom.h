@@ -66,9 +66,10 @@ struct OomAnswer {
   std::optional<double> held_by_others;  // at least
   int64_t recompilations = 0;            // that the log shows before the failure
   bool churn = false;                    // and they are many of few functions
-  std::optional<double> own_last, twins_last;  // device memory in the last lines: this rank, median of its twins
-  std::vector<std::string> missing;      // what would decide, where it is unknown
-  std::string sentence;                  // the answer with its numbers
+  std::optional<double> own_last,
+      twins_last;                    // device memory in the last lines: this rank, median of its twins
+  std::vector<std::string> missing;  // what would decide, where it is unknown
+  std::string sentence;              // the answer with its numbers
 };
 
 // The sizes on the event's own lines.

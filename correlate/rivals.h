@@ -24,9 +24,9 @@ struct Rival {
   std::string statement;  // what happened then
   double weight = 0;      // relative to the leading reading, below 1
   std::vector<std::string> evidence_for, evidence_against;
-  std::string control;    // the command or action that separates it from the leading reading
+  std::string control;               // the command or action that separates it from the leading reading
   std::vector<std::string> reading;  // what each outcome of the control means
-  std::string missing;    // a source that would decide and was not read, with the command that collects it
+  std::string missing;  // a source that would decide and was not read, with the command that collects it
 };
 
 // Best first; empty where a line of this signature has no rivals. The weights of all together are at most 1:

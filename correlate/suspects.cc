@@ -139,14 +139,20 @@ class Finder {
     std::vector<std::pair<size_t, std::string>> sizes;
     for (const auto& [version, ranks] : ranks_of) sizes.emplace_back(ranks.size(), version);
     std::sort(sizes.begin(), sizes.end());
-    if (sizes[0].first >= sizes[1].first) return;  // no minority: nobody can say which is meant
-    const std::set<int32_t>& odd = ranks_of[sizes[0].second];
     Suspect& lead = suspects_[members.front()];
     std::set<size_t> gone;
     for (size_t k = 1; k < members.size(); ++k) {
       Absorb(&lead, suspects_[members[k]]);
       gone.insert(members[k]);
     }
+    lead.place = Location{};
+    if (sizes[0].first == sizes[1].first) {
+      // As many with one as with the other: the cause is known, the place is not.
+      lead.ranks.clear();
+      Erase(gone);
+      return;
+    }
+    const std::set<int32_t>& odd = ranks_of[sizes[0].second];
     // The odd rank's own line leads; else a line that names it.
     for (const PlacedEvent* own : lead.own) {
       if (own->place.rank && odd.contains(*own->place.rank)) {
@@ -160,7 +166,6 @@ class Finder {
       hosts.insert(facts == incident_.ranks.end() ? "" : facts->second.host);
     }
     lead.ranks.assign(odd.begin(), odd.end());
-    lead.place = Location{};
     if (odd.size() == 1) lead.place.rank = *odd.begin();
     if (hosts.size() == 1) lead.place.host = *hosts.begin();
     lead.place.known_by.push_back("rank: the only version of its kind");

@@ -21,10 +21,13 @@ constexpr char kIllegal[] =
     "[rank5]: RuntimeError: CUDA error: an illegal memory access was encountered\n";
 constexpr char kQuietKernel[] = "Mar  3 04:11:09 n03 kernel: perf: interrupt took too long (3141 > 3130)\n";
 constexpr char kEccKernel[] =
-    "Mar  3 04:11:09 n03 kernel: NVRM: Xid (PCI:0000:41:00): 48, pid=4711, name=python, An uncorrectable double bit error (DBE) has been detected on GPU\n";
+    "Mar  3 04:11:09 n03 kernel: NVRM: Xid (PCI:0000:41:00): 48, pid=4711, name=python, An uncorrectable "
+    "double bit error (DBE) has been detected on GPU\n";
 
 LogText Train(const std::string& text) { return {"n03/train.log", "n03", text}; }
-LogText Kernel(const std::string& text) { return {"n03/kern.log", "n03", text, SourceInfo::Kind::kKernelLog}; }
+LogText Kernel(const std::string& text) {
+  return {"n03/kern.log", "n03", text, SourceInfo::Kind::kKernelLog};
+}
 
 TEST(Rivals, TheLeadingReadingStaysFirstAndSharesItsProbability) {
   const v1::Report report = ReportOn({Train(kIllegal)});
@@ -55,7 +58,9 @@ TEST(Rivals, ALogThatWasReadAndIsSilentCountsAgainst) {
 
 TEST(Rivals, ALineOfItsOwnIsEvidenceFor) {
   const std::string nan = "[rank5]: step 10 loss 2.0\n[rank5]: Loss is nan, stopping training\n";
-  const std::string corrected = "Mar  3 04:11:09 n03 kernel: NVRM: Xid (PCI:0000:41:00): 63, pid='<unknown>', name=<unknown>, Row Remapper: New row marked for remapping, reset gpu to activate.\n";
+  const std::string corrected =
+      "Mar  3 04:11:09 n03 kernel: NVRM: Xid (PCI:0000:41:00): 63, pid='<unknown>', name=<unknown>, Row "
+      "Remapper: New row marked for remapping, reset gpu to activate.\n";
   const v1::Report report = ReportOn({Train(nan), Kernel(corrected)});
   const v1::Hypothesis* hardware = Find(report, "hardware");
   ASSERT_NE(hardware, nullptr) << report.DebugString();
@@ -64,15 +69,19 @@ TEST(Rivals, ALineOfItsOwnIsEvidenceFor) {
 }
 
 TEST(Rivals, AFaultThatStatesItsCauseHasNone) {
-  const v1::Report report = ReportOn({Kernel(kEccKernel), Train("[rank5]: RuntimeError: CUDA error: uncorrectable ECC error encountered\n")});
-  for (const v1::Hypothesis& hypothesis : report.hypotheses()) EXPECT_TRUE(hypothesis.statement().empty()) << hypothesis.DebugString();
+  const v1::Report report =
+      ReportOn({Kernel(kEccKernel),
+                Train("[rank5]: RuntimeError: CUDA error: uncorrectable ECC error encountered\n")});
+  for (const v1::Hypothesis& hypothesis : report.hypotheses())
+    EXPECT_TRUE(hypothesis.statement().empty()) << hypothesis.DebugString();
 }
 
 TEST(Rivals, WhatWasNotReadIsNamedWithItsCommand) {
   std::string waits;
   for (int rank = 0; rank < 4; ++rank) {
     waits += Cat("[rank", rank, "]:[E304 22:01:25.123456789 ProcessGroupNCCL.cpp:616] [Rank ", rank,
-                 "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=118, OpType=ALLREDUCE, NumelIn=1048576, "
+                 "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=118, OpType=ALLREDUCE, "
+                 "NumelIn=1048576, "
                  "NumelOut=1048576, Timeout(ms)=600000) ran for 600031 milliseconds before timing out.\n");
   }
   const v1::Report report = ReportOn({Train("WORLD_SIZE=6\n" + waits)});
@@ -82,7 +91,8 @@ TEST(Rivals, WhatWasNotReadIsNamedWithItsCommand) {
   EXPECT_NE(settle.find("rank 4, 5"), std::string::npos) << settle;
   EXPECT_NE(settle.find("Kernel logs of n03: journalctl"), std::string::npos) << settle;
   const v1::Report read = ReportOn({Train("WORLD_SIZE=4\n" + waits), Kernel(kQuietKernel)});
-  for (const std::string& line : read.would_settle()) EXPECT_EQ(line.find("Kernel log"), std::string::npos) << line;
+  for (const std::string& line : read.would_settle())
+    EXPECT_EQ(line.find("Kernel log"), std::string::npos) << line;
   ASSERT_NE(Find(read, "transport"), nullptr) << read.DebugString();
   ASSERT_NE(Find(read, "software"), nullptr);
 }

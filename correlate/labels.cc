@@ -41,7 +41,7 @@ std::vector<Label> LabelRanks(const Incident& incident, const Suspect* culprit) 
     const bool is_root = culprit != nullptr && !culprit->all_ranks && culprit->place.rank == rank;
     // Alike means most: a rank that was stopped before it could fail has no part in it.
     const bool alike = culprit != nullptr && culprit->all_ranks &&
-                       (culprit->ranks.empty() || std::find(culprit->ranks.begin(), culprit->ranks.end(), rank) != culprit->ranks.end());
+                       std::find(culprit->ranks.begin(), culprit->ranks.end(), rank) != culprit->ranks.end();
     const bool same_fault = culprit != nullptr && std::find(culprit->ranks.begin(), culprit->ranks.end(), rank) != culprit->ranks.end();
     if (is_root || alike || (same_fault && !culprit->all_ranks && culprit->place.host == label.host)) {
       label.role = "root";

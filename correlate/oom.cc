@@ -3,7 +3,6 @@
 #include <re2/re2.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <set>
 
@@ -396,15 +395,13 @@ std::optional<Allocator> AllocatorOf(std::string_view id) {
 }
 
 std::string SizeText(double bytes) {
-  char text[48];
-  if (bytes >= kTiB) {
-    std::snprintf(text, sizeof text, "%.2f TiB", bytes / kTiB);
-  } else if (bytes >= kGiB) {
-    std::snprintf(text, sizeof text, "%.2f GiB", bytes / kGiB);
-  } else {
-    std::snprintf(text, sizeof text, "%.0f MiB", bytes / kMiB);
-  }
-  return text;
+  const auto two_decimals = [](double value) {
+    const auto hundredths = static_cast<int64_t>(std::min(value, 1e12) * 100 + 0.5);
+    return Cat(hundredths / 100, hundredths % 100 < 10 ? ".0" : ".", hundredths % 100);
+  };
+  if (bytes >= kTiB) return Cat(two_decimals(bytes / kTiB), " TiB");
+  if (bytes >= kGiB) return Cat(two_decimals(bytes / kGiB), " GiB");
+  return Cat(static_cast<int64_t>(bytes / kMiB + 0.5), " MiB");
 }
 
 OomNumbers ReadNumbers(const Event& event, Allocator allocator) {

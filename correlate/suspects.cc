@@ -192,7 +192,15 @@ class Finder {
         ranks.insert(suspects_[i].ranks.begin(), suspects_[i].ranks.end());
       }
       const size_t seen = std::max<size_t>(incident_.ranks.size(), static_cast<size_t>(incident_.world_size.value_or(0)));
-      const bool everyone = ranks.size() >= 2 && static_cast<double>(ranks.size()) >= kCommon * static_cast<double>(seen);
+      // Launchers are told to stop by host: most of those that speak is one order to the whole job.
+      std::set<std::string> speakers;
+      for (const PlacedEvent& event : incident_.events) {
+        if (event.signature->row.producer() == suspects_[members[0]].root->signature->row.producer()) speakers.insert(event.place.host);
+      }
+      const bool stopped_all = IsStopSignal(signature) && hosts.size() >= 2 &&
+                               static_cast<double>(hosts.size()) >= kCommon * static_cast<double>(speakers.size());
+      const bool everyone =
+          stopped_all || (ranks.size() >= 2 && static_cast<double>(ranks.size()) >= kCommon * static_cast<double>(seen));
       const bool one_host = hosts.size() == 1 && !hosts.begin()->empty();
       if (!everyone && !(one_host && incident_.hosts.size() > 1)) continue;
       // A line that names a rank as the odd one out is no common fault, whoever prints it.
@@ -385,7 +393,11 @@ class Finder {
       suspect->Add("alone", weights::kAlone, "no other place has a cause of its own");
     }
     if (IsStopSignal(suspect->signature)) {
-      if (any_cause) {
+      // A launcher that first reports the end of a process, and then stops the rest, reacts to that end.
+      const bool ended_before = std::any_of(incident_.ends.begin(), incident_.ends.end(), [&](const EndReport& end) {
+        return !end.told_to && end.exit_code.value_or(0) != 0 && PrintedBefore(*end.event, *suspect->root);
+      });
+      if (any_cause || ended_before) {
         suspect->Add("stopped_after_cause", weights::kStoppedAfterCause, "being told to stop is an effect where a cause is seen");
       } else {
         suspect->Add("stopped_first", weights::kStoppedFirst, "nothing failed before this process was told to stop");

@@ -139,6 +139,36 @@ TEST(Verdict, AnOlderKillOfSomebodyElseIsNoWarning) {
       << report.first_warning().text();
 }
 
+// --- a stop that answers an end
+TEST(Verdict, AStopBehindAReportedEndIsNotTheFirstFault) {
+  const std::string end = "srun: error: c3: task 3: Exited with exit code 1\n";
+  const std::string stop = "slurmstepd: error: *** STEP 55.0 ON c1 CANCELLED AT 2026-04-02T09:14:34 ***\n";
+  const auto terms = [](const v1::Report& report) {
+    std::string out;
+    for (const v1::Hypothesis& hypothesis : report.hypotheses()) {
+      for (const std::string& term : hypothesis.evidence_for()) out += "+" + term;
+      for (const std::string& term : hypothesis.evidence_against()) out += "-" + term;
+    }
+    return out;
+  };
+  EXPECT_NE(ReportOn(end + stop).signature(), "slurm.cancel.signal");
+  EXPECT_NE(terms(ReportOn(end + stop)).find("[stopped_after_cause]"), std::string::npos);
+  EXPECT_NE(terms(ReportOn(stop + end)).find("[stopped_first]"), std::string::npos);
+}
+
+TEST(Verdict, LaunchersThatAreAllToldToStopShareOneOrder) {
+  const auto told = [](const char* host) {
+    return LogText{Cat(host, ".log"), host,
+                   "W0821 07:31:17.050000 1 torch/distributed/elastic/agent/server/api.py:719] Received Signals.SIGTERM death signal, "
+                   "shutting down workers\n"
+                   "W0821 07:31:17.052000 1 torch/distributed/elastic/multiprocessing/api.py:900] Sending process 71 closing signal SIGTERM\n"};
+  };
+  const v1::Report all = ReportOn({told("n1"), told("n2")});
+  EXPECT_EQ(all.verdict(), "named") << all.DebugString();
+  EXPECT_EQ(all.class_(), "scheduler");
+  EXPECT_FALSE(all.has_initiator());
+}
+
 // --- a native crash without a word
 TEST(Verdict, ASilentCrashAsksForACoreDumpAndASilentKillDoesNot) {
   const auto log = [](int code) {

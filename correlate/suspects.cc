@@ -219,6 +219,7 @@ class Finder {
         gone.insert(members[k]);
       }
       lead.all_ranks = everyone;
+      if (stopped_all) lead.Add("stopped_alike", weights::kStoppedAlike, Cat(hosts.size(), " launchers were told to stop: one order from outside"));
       lead.place = place;
       if (everyone) {
         lead.place = Location{};

@@ -34,6 +34,7 @@ inline constexpr double kNotOfThisJob = -2.0;       // another victim belongs to
 inline constexpr double kStoppedAfterCause = -2.0;  // a stop signal where a cause is seen
 inline constexpr double kOddVersion = 1.2;          // the few ranks with another version than the many
 inline constexpr double kStoppedFirst = 1.2;        // a stop signal before anything failed
+inline constexpr double kStoppedAlike = 0.8;        // most launchers of the job got it
 inline constexpr double kAfterWatchdog = -0.8;      // it came behind this rank's own watchdog time-out
 inline constexpr double kBogusRequest = -2.4;       // an impossible size behind another failure: read from a broken exchange
 

@@ -203,14 +203,17 @@ void Hypotheses(const SectionWriter& out) {
   for (const v1::Hypothesis& hypothesis : out.report.hypotheses()) {
     out.Add(BlockKind::kProse,
             Cat("Hypothesis ", ++number, ": ",
-                hypothesis.has_initiator() ? PlacePhrase(hypothesis.initiator()) : "all ranks alike", ", ",
+                hypothesis.has_initiator() ? Cat(PlacePhrase(hypothesis.initiator()), ", ")
+                : hypothesis.statement().empty() ? "all ranks alike, " : "",
                 hypothesis.has_signature() ? Cat(hypothesis.signature(), ", ") : "", hypothesis.class_(),
-                ", probability ", Fixed(hypothesis.probability(), 2)));
+                ", probability ", Fixed(hypothesis.probability(), 2),
+                hypothesis.statement().empty() ? "" : Cat(": ", hypothesis.statement())));
     std::vector<std::string> terms;
     for (const std::string& term : hypothesis.evidence_for()) terms.push_back(Cat("for: ", term));
     for (const std::string& term : hypothesis.evidence_against()) terms.push_back(Cat("against: ", term));
     out.Add(BlockKind::kListed, std::move(terms));
     out.Add(BlockKind::kCommand, hypothesis.separating_control());
+    out.Add(BlockKind::kListed, Lines(hypothesis.reading()));
   }
 }
 

@@ -6,18 +6,21 @@
 #ifndef FIRSTFAULT_CORRELATE_ADVICE_H_
 #define FIRSTFAULT_CORRELATE_ADVICE_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "correlate/incident.h"
+#include "correlate/oom.h"
 #include "correlate/suspects.h"
 #include "proto/report.pb.h"
 
 namespace firstfault {
 
-v1::Advice AdviseOn(const Incident& incident, const Suspect& culprit);
+// `oom`: the arithmetic, where memory ran out.
+v1::Advice AdviseOn(const Incident& incident, const Suspect& culprit, const std::optional<OomAnswer>& oom);
 
-// What to collect where nobody could be named.
+// What to collect where nobody could be named, or not why: first what was not read, then what must be run.
 std::vector<std::string> WouldSettle(const Incident& incident, const std::vector<Suspect>& suspects);
 
 // One line: can it be restarted now.

@@ -59,6 +59,7 @@ struct CaptureRow {
 constexpr CaptureRow kCaptures[] = {
     {"rank", CaptureType::kInteger},        {"local_rank", CaptureType::kInteger},
     {"group_rank", CaptureType::kInteger},  {"node_rank", CaptureType::kInteger},
+    {"nodes", CaptureType::kInteger},       {"per_node", CaptureType::kInteger},
     {"task", CaptureType::kInteger},        {"tasks", CaptureType::kRankList},
     {"ranks", CaptureType::kRankList},      {"world_size", CaptureType::kInteger},
     {"host", CaptureType::kText},           {"hosts", CaptureType::kText},

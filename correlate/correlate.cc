@@ -9,7 +9,9 @@
 #include "correlate/first_warning.h"
 #include "correlate/incident.h"
 #include "correlate/labels.h"
+#include "correlate/oom.h"
 #include "correlate/parse/stamp.h"
+#include "correlate/rivals.h"
 #include "correlate/suspects.h"
 #include "correlate/text.h"
 #include "correlate/utf8.h"
@@ -200,6 +202,34 @@ std::string WhyText(const Suspect& culprit) {
   return out;
 }
 
+v1::MemoryShortage MemoryView(const OomAnswer& answer) {
+  const auto bytes = [](double value) { return static_cast<int64_t>(std::min(value, 9e18)); };
+  const OomNumbers& n = answer.numbers;
+  v1::MemoryShortage out;
+  out.set_answer(std::string(Word(answer.shortage)));
+  out.set_allocator(std::string(Word(answer.allocator)));
+  if (n.asked) out.set_requested(bytes(*n.asked));
+  if (n.free) out.set_free(bytes(*n.free));
+  if (n.total) out.set_total(bytes(*n.total));
+  if (n.allocated) out.set_allocated(bytes(*n.allocated));
+  if (n.reserved_unallocated) out.set_reserved_unallocated(bytes(*n.reserved_unallocated));
+  if (n.in_use) out.set_in_use(bytes(*n.in_use));
+  if (n.limit) out.set_limit(bytes(*n.limit));
+  if (answer.short_by) out.set_short_by(bytes(*answer.short_by));
+  if (answer.held_by_others) out.set_held_by_others(bytes(*answer.held_by_others));
+  for (const Holder& holder : n.holders) {
+    v1::MemoryHolder* view = out.add_holders();
+    view->set_pid(holder.pid);
+    view->set_bytes(bytes(holder.bytes));
+  }
+  if (answer.recompilations > 0) out.set_recompilations(static_cast<int32_t>(std::min<int64_t>(answer.recompilations, INT32_MAX)));
+  if (answer.own_last) out.set_own_last(bytes(*answer.own_last));
+  if (answer.twins_last) out.set_twins_last(bytes(*answer.twins_last));
+  for (const std::string& what : answer.missing) out.add_missing(what);
+  out.set_sentence(answer.sentence);
+  return out;
+}
+
 v1::Hypothesis HypothesisView(const Incident& incident, const Suspect& suspect) {
   v1::Hypothesis out;
   out.set_class_(std::string(Word(suspect.fault_class)));
@@ -223,6 +253,51 @@ v1::Hypothesis HypothesisView(const Incident& incident, const Suspect& suspect) 
     }
   }
   return out;
+}
+
+v1::Hypothesis RivalView(const Rival& rival, const v1::Place* place, double probability) {
+  v1::Hypothesis out;
+  out.set_class_(std::string(Word(rival.fault_class)));
+  if (place != nullptr) *out.mutable_initiator() = *place;
+  out.set_probability(probability);
+  out.set_statement(rival.statement);
+  for (const std::string& line : rival.evidence_for) out.add_evidence_for(ToUtf8(line, nullptr));
+  for (const std::string& line : rival.evidence_against) out.add_evidence_against(line);
+  out.set_separating_control(rival.control);
+  for (const std::string& outcome : rival.reading) out.add_reading(outcome);
+  return out;
+}
+
+// Every suspect, and the rivals of the leading one: its probability is shared among its readings, so that the
+// best hypothesis stays the one that its own line states.
+void FillHypotheses(const Incident& incident, const std::vector<Suspect>& suspects, v1::Report* report) {
+  for (size_t i = 0; i < suspects.size() && i < kHypothesesMax; ++i) {
+    *report->add_hypotheses() = HypothesisView(incident, suspects[i]);
+  }
+  std::string_view signature = suspects.empty() ? std::string_view() : suspects.front().signature;
+  const double shared = suspects.empty() ? 1 : suspects.front().probability;
+  const Location nowhere;
+  const Location& place = suspects.empty() ? nowhere : suspects.front().place;
+  if (suspects.empty()) {
+    // Only effects: the first wait has rivals of its own.
+    for (const PlacedEvent& event : incident.events) {
+      if (event.signature->role == Role::kCollateral && signature.empty()) signature = event.id();
+    }
+  }
+  const std::vector<Rival> rivals = RivalsOf(incident, signature, place);
+  if (rivals.empty()) return;
+  double total = suspects.empty() ? 0 : 1;
+  for (const Rival& rival : rivals) total += rival.weight;
+  const v1::Place view = PlaceView(place);
+  const bool placed = !suspects.empty() && !suspects.front().all_ranks && (place.rank || !place.host.empty());
+  if (!suspects.empty()) report->mutable_hypotheses(0)->set_probability(shared / total);
+  for (const Rival& rival : rivals) {
+    *report->add_hypotheses() = RivalView(rival, placed ? &view : nullptr, shared * rival.weight / total);
+  }
+  // The leading reading first, whatever it shares; then by probability.
+  std::stable_sort(report->mutable_hypotheses()->begin() + (suspects.empty() ? 0 : 1), report->mutable_hypotheses()->end(),
+                   [](const v1::Hypothesis& a, const v1::Hypothesis& b) { return a.probability() > b.probability(); });
+  while (report->hypotheses_size() > static_cast<int>(kHypothesesMax)) report->mutable_hypotheses()->RemoveLast();
 }
 
 // The chain as it is known: the first warning, the root, then the first effect at each other place. Cause stands
@@ -289,16 +364,15 @@ v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sour
   double confidence = 0;
   const Suspect* culprit = Decide(suspects, &confidence);
   report.set_confidence(std::min(confidence, ConfidenceCap(incident)));
-  for (size_t i = 0; i < suspects.size() && i < kHypothesesMax; ++i) {
-    *report.add_hypotheses() = HypothesisView(incident, suspects[i]);
-  }
+  FillHypotheses(incident, suspects, &report);
 
   if (culprit != nullptr) {
     report.set_verdict("named");
     report.set_class_(std::string(Word(culprit->fault_class)));
     if (!culprit->signature.empty()) report.set_signature(culprit->signature);
     if (const Signature* row = incident.catalogue->Find(culprit->signature)) report.set_title(row->row.title());
-    const bool has_place = !culprit->all_ranks && (culprit->place.rank || !culprit->place.host.empty());
+    // All ranks alike: no place, unless they share the only host.
+    const bool has_place = culprit->place.rank || !culprit->place.host.empty();
     if (has_place) {
       *report.mutable_initiator() = PlaceView(culprit->place);
       *report.add_suspects() = PlaceView(culprit->place);
@@ -313,9 +387,14 @@ v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sour
     if (warning.event != nullptr && culprit->root != nullptr) {
       if (const auto lead_ns = clock.Lead(*warning.event, *culprit->root)) report.set_warning_lead_ns(*lead_ns);
     }
-    *report.mutable_advice() = AdviseOn(incident, *culprit);
+    const std::optional<OomAnswer> oom = ExplainOom(incident, *culprit);
+    if (oom) *report.mutable_memory() = MemoryView(*oom);
+    *report.mutable_advice() = AdviseOn(incident, *culprit, oom);
     report.set_restart(RestartLine(*culprit));
-    report.set_why(WhyText(*culprit));
+    if (culprit->fault_class == FaultClass::kUndetermined) {
+      for (const std::string& line : WouldSettle(incident, suspects)) report.add_would_settle(line);
+    }
+    report.set_why(oom ? Cat(oom->sentence, "; ", WhyText(*culprit)) : WhyText(*culprit));
     FillTimeline(incident, clock, *culprit, warning, &report);
     for (const Suspect& suspect : suspects) {
       const bool second_root = suspect.root != nullptr && !SamePlace(suspect, *culprit) &&

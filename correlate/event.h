@@ -116,6 +116,7 @@ struct Sample {
   Position at;
   std::optional<int32_t> rank;
   double value = 0;
+  bool device = false;  // GPU memory, else host memory
   std::string text;  // raw line
 };
 

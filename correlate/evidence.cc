@@ -24,6 +24,11 @@ bool IsStopSignal(std::string_view id) {
          id == "py.interrupt" || id == "nvrx.signal";
 }
 
+bool IsStorage(std::string_view id) {
+  constexpr std::string_view kFamilies[] = {"nfs.", "lustre.", "ceph.", "cifs.", "gpfs."};
+  return std::any_of(std::begin(kFamilies), std::end(kFamilies), [&](std::string_view family) { return id.starts_with(family); });
+}
+
 std::vector<int32_t> WaitersOf(const Incident& incident) {
   std::set<int32_t> ranks;
   for (const PlacedEvent& event : incident.events) {

@@ -18,6 +18,9 @@ bool IsWaiter(std::string_view id);
 // Rows that say "I was told to stop", in several words; the scheduler's own reasons are other rows.
 bool IsStopSignal(std::string_view id);
 
+// Rows about remote file systems.
+bool IsStorage(std::string_view id);
+
 // Ranks that reported such a wait, sorted.
 std::vector<int32_t> WaitersOf(const Incident& incident);
 

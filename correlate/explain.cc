@@ -49,7 +49,9 @@ constexpr Edge kEdges[] = {
     {"k8s.oomkilled", "derived.killed", Over::kAnywhere},
     // native crashes
     {"seg.", "torch.fatal", Over::kHost},
-    {"seg.", "derived.killed", Over::kHost},
+    {"seg.", "derived.crashed", Over::kHost},
+    {"mem.", "derived.crashed", Over::kHost},
+    {"xid.", "derived.crashed", Over::kHost},
     {"seg.", "dl.", Over::kHost},
     // storage, and who waits for it
     {"nfs.", "hung.", Over::kHost},
@@ -57,6 +59,8 @@ constexpr Edge kEdges[] = {
     {"nfs.", "dl.", Over::kHost},
     {"nfs.", "os.", Over::kHost},
     {"nfs.", "hvd.", Over::kAnywhere},
+    {"lustre.", "hvd.", Over::kAnywhere},
+    {"hung.", "hvd.", Over::kHost},
     {"lustre.", "hung.", Over::kHost},
     {"lustre.", "derived.", Over::kHost},
     {"lustre.", "os.", Over::kHost},

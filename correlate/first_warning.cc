@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "correlate/evidence.h"
 #include "correlate/explain.h"
 #include "correlate/text.h"
 
@@ -16,11 +17,38 @@ Finding FromEvent(const PlacedEvent* event, std::string rule) {
   return WarningLine{event, event->source, event->event->at, event->event->text, std::move(rule)};
 }
 
-// The same rank, or a line of the culprit's host that names no rank.
-bool OnPath(const Suspect& culprit, const PlacedEvent& event) {
+// The same rank, or a line of the culprit's host that names no rank; where neither is known on both sides, a
+// line of the same log that is not some host's of several.
+bool OnPath(const Incident& incident, const Suspect& culprit, const PlacedEvent& event) {
   if (event.place.rank && culprit.place.rank) return event.place.rank == culprit.place.rank;
   if (!event.place.host.empty() && !culprit.place.host.empty()) return event.place.host == culprit.place.host;
-  return culprit.root != nullptr && event.source == culprit.root->source;
+  const bool elsewhere = !event.place.host.empty() && incident.hosts.size() > 1;
+  return culprit.root != nullptr && event.source == culprit.root->source && !elsewhere;
+}
+
+// Of a process that is known to be another one: its death is not this fault's beginning.
+bool OfAnotherProcess(const Suspect& culprit, const PlacedEvent& event) {
+  if (!FromKernel(event) || !event.place.pid || !culprit.root->place.pid || *event.place.pid == *culprit.root->place.pid) return false;
+  // Threads of one process have numbers of their own, but its name.
+  return FamilyOf(event.id()) != "seg" || event.place.process != culprit.root->place.process;
+}
+
+// A warning that ranks off the fault's path print as well is how this job starts, not where it went wrong.
+bool SharedWithOthers(const Incident& incident, const Suspect& culprit, const PlacedEvent& warning) {
+  if (culprit.all_ranks || warning.signature->role != Role::kPrecursor) return false;
+  return std::any_of(incident.events.begin(), incident.events.end(), [&](const PlacedEvent& event) {
+    const bool placed = event.place.rank || !event.place.host.empty();
+    return event.id() == warning.id() && placed && !OnPath(incident, culprit, event);
+  });
+}
+
+// A warning whose own consequence stands between it and the fault belongs to that one: an older memory kill of
+// somebody else on the same host.
+bool SpentBefore(const Incident& incident, const Suspect& culprit, const PlacedEvent& warning) {
+  return std::any_of(incident.events.begin(), incident.events.end(), [&](const PlacedEvent& event) {
+    return event.source == warning.source && event.source == culprit.root->source && Precedes(*warning.signature, *event.signature) &&
+           PrintedBefore(warning, event) && PrintedBefore(event, *culprit.root) && OfAnotherProcess(culprit, event);
+  });
 }
 
 // Memory that climbs on the culprit's rank away from its own past: at least double its median. Steady
@@ -31,12 +59,14 @@ Finding MemoryClimb(const Incident& incident, const Suspect& culprit) {
   if (!culprit.signature.starts_with("oom.") || !culprit.place.rank) return std::nullopt;
   for (const SourceDigest* source : incident.sources) {
     std::vector<double> values;
-    for (const Sample& sample : source->memory) values.push_back(sample.value);
+    for (const Sample& sample : source->memory) {
+      if (!sample.device) values.push_back(sample.value);
+    }
     if (values.size() < 3) continue;
     std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
     const double median = values[values.size() / 2];
     for (const Sample& sample : source->memory) {
-      if (sample.rank == culprit.place.rank && sample.value >= kClimb * median) {
+      if (!sample.device && sample.rank == culprit.place.rank && sample.value >= kClimb * median) {
         return WarningLine{nullptr, source, sample.at, sample.text, "memory of this rank climbed away from its twins"};
       }
     }
@@ -48,9 +78,10 @@ Finding MemoryClimb(const Incident& incident, const Suspect& culprit) {
 Finding Precursor(const Incident& incident, const Suspect& culprit) {
   if (culprit.root == nullptr) return std::nullopt;
   for (const PlacedEvent& event : incident.events) {
-    if (event.signature->role != Role::kPrecursor || !OnPath(culprit, event)) continue;
+    if (event.signature->role != Role::kPrecursor || !OnPath(incident, culprit, event)) continue;
     const bool same_log = event.source == culprit.root->source;
     if (same_log && event.event->at.byte_offset > culprit.root->event->at.byte_offset) continue;
+    if (OfAnotherProcess(culprit, event) || SpentBefore(incident, culprit, event)) continue;
     const bool tied = Precedes(*event.signature, *culprit.root->signature);
     const bool hardware = same_log && event.signature->fault_class == FaultClass::kHardware &&
                           culprit.fault_class == FaultClass::kHardware;
@@ -64,8 +95,10 @@ Finding Precursor(const Incident& incident, const Suspect& culprit) {
 Finding SameFamily(const Incident& incident, const Suspect& culprit) {
   if (culprit.root == nullptr) return std::nullopt;
   for (const PlacedEvent& event : incident.events) {
-    if (event.source != culprit.root->source || !OnPath(culprit, event)) continue;
+    if (event.source != culprit.root->source || !OnPath(incident, culprit, event)) continue;
     if (event.event->at.byte_offset >= culprit.root->event->at.byte_offset) break;
+    if (OfAnotherProcess(culprit, event) || SpentBefore(incident, culprit, event)) continue;
+    if (SharedWithOthers(incident, culprit, event)) continue;
     const bool related = event.id() == culprit.signature ||
                          (FamilyOf(event.id()) == FamilyOf(culprit.signature) && event.signature->fault_class == culprit.fault_class &&
                           event.signature->role >= Role::kPrecursor) ||

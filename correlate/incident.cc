@@ -190,6 +190,8 @@ class Builder {
       const auto device = NumberField(fact.fields, "device");
       const std::string_view bus = FieldOf(fact.fields, "bus");
       SeeWorld(NumberField(fact.fields, "world_size"));
+      const auto nodes = NumberField(fact.fields, "nodes"), per_node = NumberField(fact.fields, "per_node");
+      if (nodes && per_node && int64_t{*nodes} * *per_node <= kRankMax) SeeWorld(*nodes * *per_node);
       if (!rank && local && pid) maps_.local_of_pid.try_emplace({host, *pid}, *local);
       if (rank) {
         SeeRank(*rank, host);

@@ -39,11 +39,13 @@ std::vector<Label> LabelRanks(const Incident& incident, const Suspect* culprit) 
     const auto found = strongest.find(rank);
     if (found != strongest.end()) label.event = found->second;
     const bool is_root = culprit != nullptr && !culprit->all_ranks && culprit->place.rank == rank;
-    const bool alike = culprit != nullptr && culprit->all_ranks;
+    // Alike means most: a rank that was stopped before it could fail has no part in it.
+    const bool alike = culprit != nullptr && culprit->all_ranks &&
+                       std::find(culprit->ranks.begin(), culprit->ranks.end(), rank) != culprit->ranks.end();
     const bool same_fault = culprit != nullptr && std::find(culprit->ranks.begin(), culprit->ranks.end(), rank) != culprit->ranks.end();
-    if (is_root || alike || (same_fault && culprit->place.host == label.host)) {
+    if (is_root || alike || (same_fault && !culprit->all_ranks && culprit->place.host == label.host)) {
       label.role = "root";
-      label.because = alike ? "all ranks show the same fault" : is_root ? "the first fault is here" : "shows the same fault on the same host";
+      label.because = alike ? "the ranks show the same fault alike" : is_root ? "the first fault is here" : "shows the same fault on the same host";
       if (culprit->root != nullptr && is_root) label.event = culprit->root;
     } else if (label.event == nullptr) {
       label.role = "no_evidence";

@@ -324,7 +324,7 @@ class Silent {
       Suspect* suspect = ForRank(*end.rank);
       if (suspect != nullptr && suspect->root != nullptr) {
         // The launcher's own line about this end says it more directly than its summary table.
-        if (suspect->signature == "derived.killed" && !suspect->root->event->reports.empty() && end.event->event->reports.empty()) {
+        if (suspect->signature.starts_with("derived.") && !suspect->root->event->reports.empty() && end.event->event->reports.empty()) {
           suspect->root = end.event;
           suspect->own.push_back(end.event);
         }
@@ -332,7 +332,7 @@ class Silent {
       }
       if (suspect == nullptr) suspect = Add(*end.rank);
       SetRoot(suspect, end.event);
-      Sign(suspect, "derived.killed");
+      Sign(suspect, signal == -9 ? "derived.killed" : "derived.crashed");
       if (meaning != nullptr) {
         suspect->fault_class = FaultClassFromWord(meaning->class_()).value_or(FaultClass::kUndetermined);
       }

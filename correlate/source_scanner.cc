@@ -619,7 +619,9 @@ class SourceScanner::Impl {
     if (fields.step) {
       digest_.progress.push_back({at, rank, *fields.step, fields.bar, prefix.stamp, std::string(line.raw.substr(0, kSampleTextBytes))});
     }
-    if (fields.memory_bytes) digest_.memory.push_back({at, rank, *fields.memory_bytes, std::string(line.raw.substr(0, kSampleTextBytes))});
+    for (const auto& [bytes, device] : {std::pair(fields.memory_bytes, false), std::pair(fields.device_memory_bytes, true)}) {
+      if (bytes) digest_.memory.push_back({at, rank, *bytes, device, std::string(line.raw.substr(0, kSampleTextBytes))});
+    }
     if (lazy_left_ > 0) {
       --lazy_left_;
       for (const Match& match : MatchLine(line, lazy_patterns_)) AddFact(match, line, line.offset);

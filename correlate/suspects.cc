@@ -8,6 +8,7 @@
 #include "correlate/clock_align.h"
 #include "correlate/evidence.h"
 #include "correlate/explain.h"
+#include "correlate/oom.h"
 #include "correlate/silent.h"
 #include "correlate/text.h"
 #include "correlate/weights.h"
@@ -34,6 +35,7 @@ class Finder {
     CollectOwnLines();
     FoldSameFault();
     JoinKernelToRank();
+    FoldOddVersion();
     FoldAlike();
     Explain();
     AddSilentSuspects(incident_, &suspects_);
@@ -114,6 +116,66 @@ class Finder {
     }
   }
 
+  // "Mismatched version: rank 4 version 22703 rank 0 version 22705" is printed by every rank and names two.
+  // Which of them is the odd one is a matter of majority: the fewest ranks with one version.
+  void FoldOddVersion() {
+    std::map<std::string, std::set<int32_t>> ranks_of;  // version -> ranks
+    std::vector<size_t> members;
+    const auto voter = [&](const PlacedEvent& event) {
+      const Fields& fields = event.event->fields;
+      const std::string_view own = FieldOf(fields, "version"), peer = FieldOf(fields, "peer_version");
+      const auto in_group = ParseNumber<int32_t>(FieldOf(fields, "group_rank"));
+      const auto other = ParseNumber<int32_t>(FieldOf(fields, "peer_rank"));
+      // Ranks of a subgroup are numbered anew: only where the group is the job do both numbers count.
+      if (own.empty() || peer.empty() || !in_group || !other || event.place.rank.value_or(*in_group) != *in_group) return false;
+      ranks_of[std::string(own)].insert(*in_group);
+      ranks_of[std::string(peer)].insert(*other);
+      return true;
+    };
+    for (size_t i = 0; i < suspects_.size(); ++i) {
+      bool votes = false;
+      for (const PlacedEvent* own : suspects_[i].own) votes |= voter(*own);
+      if (votes) members.push_back(i);
+    }
+    if (ranks_of.size() < 2) return;
+    std::vector<std::pair<size_t, std::string>> sizes;
+    for (const auto& [version, ranks] : ranks_of) sizes.emplace_back(ranks.size(), version);
+    std::sort(sizes.begin(), sizes.end());
+    Suspect& lead = suspects_[members.front()];
+    std::set<size_t> gone;
+    for (size_t k = 1; k < members.size(); ++k) {
+      Absorb(&lead, suspects_[members[k]]);
+      gone.insert(members[k]);
+    }
+    lead.place = Location{};
+    if (sizes[0].first == sizes[1].first) {
+      // As many with one as with the other: the cause is known, the place is not.
+      lead.ranks.clear();
+      Erase(gone);
+      return;
+    }
+    const std::set<int32_t>& odd = ranks_of[sizes[0].second];
+    // The odd rank's own line leads; else a line that names it.
+    for (const PlacedEvent* own : lead.own) {
+      if (own->place.rank && odd.contains(*own->place.rank)) {
+        lead.root = own;
+        break;
+      }
+    }
+    std::set<std::string> hosts;
+    for (int32_t rank : odd) {
+      const auto facts = incident_.ranks.find(rank);
+      hosts.insert(facts == incident_.ranks.end() ? "" : facts->second.host);
+    }
+    lead.ranks.assign(odd.begin(), odd.end());
+    if (odd.size() == 1) lead.place.rank = *odd.begin();
+    if (hosts.size() == 1) lead.place.host = *hosts.begin();
+    lead.place.known_by.push_back("rank: the only version of its kind");
+    lead.Add("odd_version", weights::kOddVersion,
+             Cat("version ", sizes[0].second, " runs on ", odd.size(), " rank(s), another one on ", sizes.back().first, " others"));
+    Erase(gone);
+  }
+
   // --- the same fault at several places
   void FoldAlike() {
     // More than half of the ranks with the same cause: a common one, not a coincidence.
@@ -132,7 +194,15 @@ class Finder {
         ranks.insert(suspects_[i].ranks.begin(), suspects_[i].ranks.end());
       }
       const size_t seen = std::max<size_t>(incident_.ranks.size(), static_cast<size_t>(incident_.world_size.value_or(0)));
-      const bool everyone = ranks.size() >= 2 && static_cast<double>(ranks.size()) >= kCommon * static_cast<double>(seen);
+      // Launchers are told to stop by host: most of those that speak is one order to the whole job.
+      std::set<std::string> speakers;
+      for (const PlacedEvent& event : incident_.events) {
+        if (event.signature->row.producer() == suspects_[members[0]].root->signature->row.producer()) speakers.insert(event.place.host);
+      }
+      const bool stopped_all = IsStopSignal(signature) && hosts.size() >= 2 &&
+                               static_cast<double>(hosts.size()) >= kCommon * static_cast<double>(speakers.size());
+      const bool everyone =
+          stopped_all || (ranks.size() >= 2 && static_cast<double>(ranks.size()) >= kCommon * static_cast<double>(seen));
       const bool one_host = hosts.size() == 1 && !hosts.begin()->empty();
       if (!everyone && !(one_host && incident_.hosts.size() > 1)) continue;
       // A line that names a rank as the odd one out is no common fault, whoever prints it.
@@ -151,6 +221,7 @@ class Finder {
         gone.insert(members[k]);
       }
       lead.all_ranks = everyone;
+      if (stopped_all) lead.Add("stopped_alike", weights::kStoppedAlike, Cat(hosts.size(), " launchers were told to stop: one order from outside"));
       lead.place = place;
       if (everyone) {
         lead.place = Location{};
@@ -186,7 +257,9 @@ class Finder {
         for (const Term& term : effect.terms) {
           if (term.weight > 0 && !cause.Has(term.name)) cause.Add(term.name, term.weight, term.sentence);
         }
-        if (!cause.place.rank && effect.place.rank && cause.fault_class != FaultClass::kTransport) {
+        // A network card serves every rank of its host; a file server's stall holds the one that waits for it.
+        const bool of_a_rank = cause.fault_class != FaultClass::kTransport || IsStorage(cause.signature);
+        if (!cause.place.rank && effect.place.rank && of_a_rank) {
           if (cause.ranks.empty()) cause.ranks = {*effect.place.rank};
           if (cause.ranks == std::vector<int32_t>{*effect.place.rank}) {
             cause.place.rank = effect.place.rank;
@@ -327,6 +400,13 @@ class Finder {
         break;
       }
     }
+    const bool failed_before = std::any_of(incident_.events.begin(), incident_.events.end(), [&](const PlacedEvent& event) {
+      return event.signature->role == Role::kCollateral && PrintedBefore(event, *suspect->own.front());
+    });
+    if (failed_before && IsBogusRequest(root)) {
+      suspect->Add("bogus_request", weights::kBogusRequest,
+                   "it asks for more memory than the device has, after something else had failed: the size was read from a broken exchange");
+    }
   }
 
   // The kernel ended a process that no rank owns, and one that a rank owns as well: the first is a neighbour.
@@ -355,7 +435,11 @@ class Finder {
       suspect->Add("alone", weights::kAlone, "no other place has a cause of its own");
     }
     if (IsStopSignal(suspect->signature)) {
-      if (any_cause) {
+      // A launcher that first reports the end of a process, and then stops the rest, reacts to that end.
+      const bool ended_before = std::any_of(incident_.ends.begin(), incident_.ends.end(), [&](const EndReport& end) {
+        return !end.told_to && end.exit_code.value_or(0) != 0 && PrintedBefore(*end.event, *suspect->root);
+      });
+      if (any_cause || ended_before) {
         suspect->Add("stopped_after_cause", weights::kStoppedAfterCause, "being told to stop is an effect where a cause is seen");
       } else {
         suspect->Add("stopped_first", weights::kStoppedFirst, "nothing failed before this process was told to stop");

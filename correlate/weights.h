@@ -32,10 +32,13 @@ inline constexpr double kWarnedOnOneHost = 1.2;     // its own warning stands on
 inline constexpr double kNamesAnother = -1.2;       // its line names somebody else
 inline constexpr double kNotOfThisJob = -2.0;       // another victim belongs to the job
 inline constexpr double kStoppedAfterCause = -2.0;  // a stop signal where a cause is seen
+inline constexpr double kOddVersion = 1.2;          // the few ranks with another version than the many
 inline constexpr double kStoppedFirst = 1.2;        // a stop signal before anything failed
+inline constexpr double kStoppedAlike = 0.8;        // most launchers of the job got it
 inline constexpr double kAfterWatchdog = -0.8;      // it came behind this rank's own watchdog time-out
 inline constexpr double kAfterEffects = -0.8;       // by aligned clocks another host showed an effect before it; as above,
                                                     // since lines may be printed late
+inline constexpr double kBogusRequest = -2.4;       // an impossible size behind another failure: read from a broken exchange
 
 // Accusations: lines of others that name it.
 inline constexpr double kAccusedRank = 1.1;         // per accuser, at most kAccusersMax

@@ -23,9 +23,9 @@ struct Floor {
   int handed, others;
 };
 constexpr Floor kFloors[] = {
-    {"place", &Judgement::place, 15, 37},   {"class", &Judgement::fault_class, 15, 38},
-    {"root", &Judgement::root, 15, 38},     {"first warning", &Judgement::first_warning, 15, 37},
-    {"advice", &Judgement::advice, 15, 39}, {"roles", &Judgement::roles, 14, 33},
+    {"place", &Judgement::place, 15, 40},   {"class", &Judgement::fault_class, 15, 40},
+    {"root", &Judgement::root, 15, 40},     {"first warning", &Judgement::first_warning, 15, 40},
+    {"advice", &Judgement::advice, 15, 40}, {"roles", &Judgement::roles, 14, 40},
 };
 
 constexpr const char* kBaselineNames[] = {"earliest line", "torchrun root", "missing rank"};

@@ -60,7 +60,9 @@ constexpr Dialect kDialects[] = {
            R"( (?P<ident>[A-Za-z0-9_./()-]+)(?:\[(?P<pid>\d+)\])?: )"},
     {"compose", 1, "a-z", R"([a-z0-9][a-z0-9_.-]*-\d+ +\| )"},
     {"margin", 1, " |", R"( {0,4}\| {1,2})"},
-    {"stern", 1, "a-z", R"((?P<host>[a-z0-9-]+-[a-z0-9]{9,10}-[a-z0-9]{5}|[a-z0-9-]+-(?:worker|master|launcher)-\d+) [a-z0-9-]+ )"},
+    // Names of pods: of a Deployment, of a training job's replica, of a JobSet (job and index in front of the suffix).
+    {"stern", 1, "a-z",
+     R"((?P<host>[a-z0-9-]+-[a-z0-9]{9,10}-[a-z0-9]{5}|[a-z0-9-]+-(?:worker|master|launcher)-\d+|[a-z0-9-]+-\d+-\d+-[a-z0-9]{5}) [a-z0-9-]+ )"},
     {"line.number", 1, "[", R"(\[\d{1,9}\] )", 0, Needs::kLineNumber},
     {"kmsg", 1, "0-9", R"(\d{1,4},\d+,(?P<boot_us>\d+),[^;\n]{1,40};)", kKernel},
     {"proc.kmsg", 1, "<", R"(<\d{1,3}>)", kKernel},

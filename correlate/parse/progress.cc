@@ -24,6 +24,20 @@ constexpr Form kSteps[] = {
     {R"((?i)\bbatch[ :=]+(?:\d+/)?(\d+))", false},
 };
 
+struct MemoryForm {
+  const char* regex;  // group 1: the size
+  const char* unit;   // of a bare number
+  bool device;
+};
+// The first that matches for each of host and device decides.
+constexpr MemoryForm kMemory[] = {
+    {R"((?i)\b(?:rss|ram|host mem(?:ory)?|cpu (?:virtual )?mem(?:ory)?)\b[^0-9\n]{0,16}(\d+(?:\.\d+)? ?[KMGT]?i?B?)\b)", "", false},
+    {R"((?i)\b(?:gpu|cuda|device|peak|max(?:imum)?) ?_?mem(?:ory)?(?:[ _](?:allocated|reserved|used|usage))?\b[^0-9\n]{0,8}(\d+(?:\.\d+)? ?[KMGT]i?B)\b)", "", true},
+    {R"(\bmemory: ?(\d+(?:\.\d+)? ?[MG]iB)\()", "", true},                                   // torchtitan: 71.20GiB(90.02%)
+    {R"(\bmemory \(MB\) \|.{0,60}\bmax reserved: (\d+(?:\.\d+)?))", " MB", true},            // Megatron
+    {R"(\bmax mem: (\d+)\b)", " MB", true},                                                  // DETR, MAE and descendants
+};
+
 // Whether any form can match: a digit, and a word or mark that one of them needs. Most lines near a fault are
 // neither steps nor figures, and seven expressions a line would be most of the time spent on them.
 bool MayTell(std::string_view message) {
@@ -49,7 +63,7 @@ std::optional<double> ParseSize(std::string_view text) {
   const std::string_view unit = Trim(text.substr(digits));
   if (unit.empty() || unit == "bytes" || unit == "B") return number;
   double scale = 1;
-  for (char c : std::string_view("KMGT")) {
+  for (char c : std::string_view("KMGTPE")) {
     scale *= 1024;
     if (unit[0] == c || unit[0] == static_cast<char>(c + 32)) return *number * scale;
   }
@@ -63,9 +77,11 @@ ProgressFields ParseProgress(std::string_view message) {
     return out;
   }();
   static const RE2* const rank = new RE2(R"((?i)\brank[ :=#]{1,2}(\d{1,6})\b)", RE2::Latin1);
-  static const RE2* const memory = new RE2(
-      R"((?i)\b(?:rss|ram|host mem(?:ory)?|cpu mem(?:ory)?)\b[^0-9\n]{0,16}(\d+(?:\.\d+)? ?[KMGT]?i?B?)\b)",
-      RE2::Latin1);
+  static const std::vector<std::unique_ptr<RE2>>* const memory = [] {
+    auto* out = new std::vector<std::unique_ptr<RE2>>;
+    for (const MemoryForm& form : kMemory) out->push_back(std::make_unique<RE2>(form.regex, RE2::Latin1));
+    return out;
+  }();
   ProgressFields out;
   if (!MayTell(message)) return out;
   message = message.substr(0, 512);  // what a step says about itself stands at its front
@@ -81,7 +97,12 @@ ProgressFields ParseProgress(std::string_view message) {
   int32_t number = 0;
   if (RE2::PartialMatch(text, *rank, &number)) out.rank = number;
   re2::StringPiece size;
-  if (RE2::PartialMatch(text, *memory, &size)) out.memory_bytes = ParseSize({size.data(), size.size()});
+  for (size_t i = 0; i < memory->size(); ++i) {
+    std::optional<double>& bytes = kMemory[i].device ? out.device_memory_bytes : out.memory_bytes;
+    if (!bytes && RE2::PartialMatch(text, *(*memory)[i], &size)) {
+      bytes = ParseSize(Cat(std::string_view(size.data(), size.size()), kMemory[i].unit));
+    }
+  }
   return out;
 }
 

@@ -16,7 +16,8 @@ namespace firstfault {
 struct ProgressFields {
   std::optional<int64_t> step;
   std::optional<int32_t> rank;         // "rank 3", "rank: 3" in the message itself
-  std::optional<double> memory_bytes;  // host memory of the process
+  std::optional<double> memory_bytes;  // host memory, of the process or the node
+  std::optional<double> device_memory_bytes;
   bool bar = false;                    // a progress bar: work of one phase, not a training step
 };
 

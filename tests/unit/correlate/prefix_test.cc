@@ -170,6 +170,7 @@ TEST(Prefix, OtherDialects) {
       {"[rank3]:[titan] 2026-01-01 00:00:00,123 - root - INFO - boom", 3, "", "[titan] 2026-01-01 00:00:00,123 - root - INFO - boom"},
       {"2026-01-01 00:00:00.123 | ERROR    | mod:func:12 - boom", std::nullopt, "", "boom"},
       {"[pod/job-worker-3/pytorch] boom", std::nullopt, "job-worker-3", "boom"},
+      {"sft-node-0-1-x4hmq node [rank5]: boom", 5, "sft-node-0-1-x4hmq", "boom"},
       {"ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1)", std::nullopt, "",
        "failed (exitcode: 1)"},
       {"iter 82692: loss 1.6144", std::nullopt, "", "iter 82692: loss 1.6144"},

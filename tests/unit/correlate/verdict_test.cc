@@ -1,0 +1,216 @@
+// Who is named, from which line, and what becomes of the others: kinds of incidents in their smallest form.
+#include <gtest/gtest.h>
+
+#include "correlate/text.h"
+#include "tests/unit/correlate/report_on.h"
+
+namespace firstfault {
+namespace {
+
+// --- ranks that disagree about a version
+struct VersionLine {
+  int printer, peer;
+};
+std::string VersionLog(const std::vector<VersionLine>& lines, int odd) {
+  std::string out;
+  for (const auto& [printer, peer] : lines) {
+    const auto version = [&](int rank) { return rank == odd ? "22105" : "22703"; };
+    out += Cat("[rank", printer, "]: Mismatched NCCL version detected : rank ", peer, " version ",
+               version(peer), " rank ", printer, " version ", version(printer), "\n");
+  }
+  return out;
+}
+
+TEST(Verdict, TheRankWithAnotherVersionThanTheManyIsTheOddOne) {
+  for (int odd : {0, 2, 3}) {
+    std::vector<VersionLine> lines;
+    for (int rank = 0; rank < 4; ++rank) lines.push_back({rank, rank == odd ? (odd + 1) % 4 : odd});
+    const v1::Report report = ReportOn(VersionLog(lines, odd));
+    ASSERT_EQ(report.verdict(), "named") << odd << report.DebugString();
+    EXPECT_EQ(report.initiator().rank(), odd);
+    EXPECT_EQ(report.class_(), "configuration");
+    EXPECT_EQ(RoleOf(report, (odd + 1) % 4), "collateral");
+  }
+}
+
+TEST(Verdict, AWarningThatAllRanksPrintAtStartIsNoFirstWarning) {
+  std::string log;
+  for (int rank = 0; rank < 4; ++rank) {
+    log += Cat("n0", rank, ":", 900 + rank, ":", 950 + rank, " [0] NCCL INFO NET/IB : No device found.\n");
+  }
+  log += VersionLog({{0, 3}, {1, 3}, {2, 3}, {3, 0}}, 3);
+  const v1::Report report = ReportOn(log);
+  EXPECT_EQ(report.initiator().rank(), 3) << report.DebugString();
+  EXPECT_NE(report.first_warning().text().find("Mismatched"), std::string::npos)
+      << report.first_warning().text();
+}
+
+TEST(Verdict, TwoRanksWithTwoVersionsGiveACauseWithoutAPlace) {
+  for (const std::vector<VersionLine>& lines :
+       {std::vector<VersionLine>{{0, 1}, {1, 0}}, std::vector<VersionLine>{{0, 1}}}) {
+    const v1::Report report = ReportOn(VersionLog(lines, 1));
+    EXPECT_FALSE(report.has_initiator()) << report.DebugString();
+    EXPECT_EQ(report.class_(), "configuration");
+  }
+}
+
+// --- Horovod's list of missing ranks, and the mount that the missing one waits for
+std::string Stall(const std::string& missing) {
+  return "[1,0]<stderr>:[2026-03-03 04:15:02.128000: W horovod/common/stall_inspector.cc:107] One or more "
+         "tensors were submitted to be "
+         "reduced, gathered or broadcasted by subset of ranks and are waiting for remainder of ranks for "
+         "more than 60 seconds.\n"
+         "[1,0]<stderr>:Missing ranks:\n" +
+         missing;
+}
+constexpr char kBanners[] =
+    "[1,0]<stdout>:rank 0/4 pid 9120 host a1 local_rank 0\n[1,1]<stdout>:rank 1/4 pid 9121 host a1 "
+    "local_rank 1\n"
+    "[1,2]<stdout>:rank 2/4 pid 717 host a2 local_rank 0\n[1,3]<stdout>:rank 3/4 pid 718 host a2 local_rank "
+    "1\n";
+
+TEST(Verdict, ARankThatHorovodMissesAndWhoseMountIsDeadIsNamed) {
+  const std::string kernel =
+      "Mar  3 04:17:28 a2 kernel: nfs: server filer7 not responding, still trying\n"
+      "Mar  3 04:18:41 a2 kernel: INFO: task python3:718 blocked for more than 120 seconds.\n";
+  const std::string log = kBanners + Stall("[1,0]<stderr>:3: [allreduce.layer4.weight]\n");
+  const v1::Report report =
+      ReportOn({{"mpirun.out", "", log}, {"a2.messages", "a2", kernel, SourceInfo::Kind::kKernelLog}});
+  ASSERT_EQ(report.verdict(), "named") << report.DebugString();
+  EXPECT_EQ(report.initiator().rank(), 3);
+  EXPECT_EQ(report.initiator().host(), "a2");
+  EXPECT_EQ(report.signature(), "nfs.down");
+}
+
+TEST(Verdict, AListOfSeveralMissingRanksNamesNoneOfThem) {
+  const v1::Report report = ReportOn(
+      kBanners +
+      Stall("[1,0]<stderr>:2: [allreduce.layer4.weight]\n[1,0]<stderr>:3: [allreduce.layer4.weight]\n"));
+  EXPECT_EQ(report.verdict(), "undetermined") << report.DebugString();
+  EXPECT_FALSE(report.initiator().has_rank());
+}
+
+// --- a fault that all ranks show, but for one that was stopped first
+TEST(Verdict, ARankThatWasStoppedBeforeItCouldFailHasNoPartInACommonFault) {
+  std::string log = "WORLD_SIZE=5\n";
+  for (int rank = 0; rank < 4; ++rank) {
+    log += Cat("[rank", rank, "]: Traceback (most recent call last):\n[rank", rank,
+               "]:   File \"train.py\", line 9, in main\n[rank", rank,
+               "]: RuntimeError: Error(s) in loading state_dict for Net:\n[rank", rank,
+               "]: \tsize mismatch for head.weight: copying a param with shape torch.Size([8, 4]) from "
+               "checkpoint, the shape in current "
+               "model is torch.Size([9, 4]).\n");
+  }
+  const v1::Report report = ReportOn({{"host1.log", "host1", log}});
+  ASSERT_EQ(report.verdict(), "named") << report.DebugString();
+  EXPECT_FALSE(report.initiator().has_rank());
+  EXPECT_EQ(report.initiator().host(), "host1");
+  EXPECT_EQ(RoleOf(report, 3), "root");
+  EXPECT_EQ(RoleOf(report, 4), "no_evidence");
+}
+
+// --- what stands before the fault and belongs to somebody else
+std::string Killed(const char* invoker, int pid, const char* stamp) {
+  return Cat(stamp, " w3 kernel: ", invoker,
+             " invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0\n", stamp,
+             " w3 kernel: Out of memory: Killed process ", pid,
+             " (python3) total-vm:71226340kB, anon-rss:66880212kB, file-rss:0kB, shmem-rss:0kB, UID:1107 "
+             "pgtables:131744kB "
+             "oom_score_adj:0\n");
+}
+
+TEST(Verdict, AnOlderKillOfSomebodyElseIsNoWarning) {
+  const std::string launcher =
+      "[2026-04-02 23:13:38,121] [INFO] [launch.py:256:main] process 901 spawned with command: ['python3', "
+      "'f.py', '--local_rank=0']\n"
+      "[2026-04-02 23:13:38,122] [INFO] [launch.py:256:main] process 902 spawned with command: ['python3', "
+      "'f.py', '--local_rank=1']\n"
+      "[2026-04-02 23:18:43,207] [INFO] [launch.py:319:sigkill_handler] Killing subprocess 901\n"
+      "[2026-04-02 23:18:44,207] [INFO] [launch.py:319:sigkill_handler] Killing subprocess 902\n"
+      "[2026-04-02 23:18:48,019] [ERROR] [launch.py:325:sigkill_handler] ['python3', 'f.py', "
+      "'--local_rank=1'] exits with return code = -9\n";
+  const std::string kernel = Killed("jupyter-lab", 555, "2026-04-02T20:51:07+0000") +
+                             Killed("kworker/u4:2", 901, "2026-04-02T23:18:39+0000");
+  const v1::Report report =
+      ReportOn({{"launch.log", "w3", launcher}, {"kern.log", "w3", kernel, SourceInfo::Kind::kKernelLog}});
+  ASSERT_EQ(report.verdict(), "named") << report.DebugString();
+  EXPECT_EQ(report.initiator().rank(), 0);
+  EXPECT_NE(report.first_warning().text().find("kworker"), std::string::npos)
+      << report.first_warning().text();
+}
+
+// --- a stop that answers an end
+TEST(Verdict, AStopBehindAReportedEndIsNotTheFirstFault) {
+  const std::string end = "srun: error: c3: task 3: Exited with exit code 1\n";
+  const std::string stop = "slurmstepd: error: *** STEP 55.0 ON c1 CANCELLED AT 2026-04-02T09:14:34 ***\n";
+  const auto terms = [](const v1::Report& report) {
+    std::string out;
+    for (const v1::Hypothesis& hypothesis : report.hypotheses()) {
+      for (const std::string& term : hypothesis.evidence_for()) out += "+" + term;
+      for (const std::string& term : hypothesis.evidence_against()) out += "-" + term;
+    }
+    return out;
+  };
+  EXPECT_NE(ReportOn(end + stop).signature(), "slurm.cancel.signal");
+  EXPECT_NE(terms(ReportOn(end + stop)).find("[stopped_after_cause]"), std::string::npos);
+  EXPECT_NE(terms(ReportOn(stop + end)).find("[stopped_first]"), std::string::npos);
+}
+
+TEST(Verdict, LaunchersThatAreAllToldToStopShareOneOrder) {
+  const auto told = [](const char* host) {
+    return LogText{Cat(host, ".log"), host,
+                   "W0821 07:31:17.050000 1 torch/distributed/elastic/agent/server/api.py:719] Received Signals.SIGTERM death signal, "
+                   "shutting down workers\n"
+                   "W0821 07:31:17.052000 1 torch/distributed/elastic/multiprocessing/api.py:900] Sending process 71 closing signal SIGTERM\n"};
+  };
+  const v1::Report all = ReportOn({told("n1"), told("n2")});
+  EXPECT_EQ(all.verdict(), "named") << all.DebugString();
+  EXPECT_EQ(all.class_(), "scheduler");
+  EXPECT_FALSE(all.has_initiator());
+}
+
+// --- a native crash without a word
+TEST(Verdict, ASilentCrashAsksForACoreDumpAndASilentKillDoesNot) {
+  const auto log = [](int code) {
+    return Cat(
+        "W0304 22:01:25.000000 77 torch/distributed/elastic/multiprocessing/api.py:897] Sending process 81 "
+        "closing signal SIGTERM\n"
+        "E0304 22:01:25.100000 77 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: ",
+        code, ") local_rank: 1 (pid: 82) of binary: /usr/bin/python3\n");
+  };
+  const v1::Report crash = ReportOn({{"n01.log", "n01", log(-11)}});
+  EXPECT_EQ(crash.signature(), "derived.crashed") << crash.DebugString();
+  EXPECT_EQ(crash.class_(), "software");
+  EXPECT_NE(AdviceOf(crash).find("core dump"), std::string::npos);
+  const v1::Report kill = ReportOn({{"n01.log", "n01", log(-9)}});
+  EXPECT_EQ(kill.signature(), "derived.killed") << kill.DebugString();
+  EXPECT_EQ(AdviceOf(kill).find("core dump"), std::string::npos);
+  EXPECT_GT(kill.would_settle_size(), 0);
+}
+
+// --- ranks that print nothing are listed where a line says how many there are
+TEST(Verdict, TheSizeOfTheJobIsReadFromLaunchersAndFrameworks) {
+  struct Row {
+    const char* line;
+    const char* last;  // role of the last rank
+    int32_t rank;
+  };
+  constexpr Row kRows[] = {
+      {"[2026-02-03 10:11:12,345] [INFO] [launch.py:145:main] dist_world_size=12", "no_evidence", 11},
+      {"+ srun --nodes=2 torchrun --nnodes=2 --nproc_per_node=8 --rdzv_id=77 train.py", "no_evidence", 15},
+      {"python -m torch.distributed.run --nproc-per-node 4 --nnodes 2 train.py", "no_evidence", 7},
+      {"I0221 19:31:04.258800 4100 max_utils.py:231] Attempting to initialize the jax distributed system: "
+       "process_id=1 num_processes=8",
+       "no_evidence", 7},
+      {"[Rank 0] Saved model to /ckpt/step_20/actor/model_world_size_16_rank_0.pt", "no_evidence", 15},
+      {"torchrun --nnodes=1:4 --nproc_per_node=8 train.py", "not listed", 31},
+  };
+  for (const Row& row : kRows) {
+    const v1::Report report = ReportOn(Cat(row.line, "\n[rank0]: KeyError: 'tokens'\n"));
+    EXPECT_EQ(RoleOf(report, row.rank), row.last) << row.line;
+    EXPECT_EQ(RoleOf(report, row.rank + 1), "not listed") << row.line;
+  }
+}
+
+}  // namespace
+}  // namespace firstfault

@@ -1,5 +1,6 @@
 #include "coordinator/decode.h"
 
+#include <absl/time/time.h>
 #include <simdjson.h>
 
 #include <algorithm>
@@ -183,6 +184,34 @@ bool IsDockerLine(std::string_view line) {
 
 bool IsCriLine(std::string_view line) { return CriDecoder::Parse(line).tag != 0; }
 
+// torchrun's error.json: one object with the exception of a worker, its traceback and the second it was written.
+// Every line gets that second as its stamp.
+class ErrorFileDecoder : public LineDecoder {
+ protected:
+  bool Decode(std::string_view line, std::string* out) override {
+    simdjson::dom::element record, extra;
+    std::string_view traceback, second;
+    if (parser_.parse(line.data(), line.size()).get(record) != simdjson::SUCCESS ||
+        record["message"]["extraInfo"].get(extra) != simdjson::SUCCESS ||
+        extra["py_callstack"].get(traceback) != simdjson::SUCCESS ||
+        extra["timestamp"].get(second) != simdjson::SUCCESS) {
+      return false;
+    }
+    const auto unix_second = ParseNumber<int64_t>(second);
+    if (!unix_second) return false;
+    AppendLines(Cat(absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(*unix_second), absl::UTCTimeZone()), " "),
+                traceback, out);
+    return true;
+  }
+
+ private:
+  simdjson::dom::parser parser_;
+};
+
+bool IsErrorFileLine(std::string_view line) {
+  return line.starts_with("{\"message\": {\"message\": ") && line.find("\"py_callstack\": ") != kNone;
+}
+
 struct FormRow {
   bool (*is_line)(std::string_view line);
   std::unique_ptr<Decoder> (*make)();
@@ -193,6 +222,7 @@ constexpr FormRow kForms[] = {
     {IsJournalExportLine, NewJournalExportDecoder},
     {IsDockerLine, New<DockerDecoder>},
     {IsCriLine, New<CriDecoder>},
+    {IsErrorFileLine, New<ErrorFileDecoder>},
 };
 
 // A rotated file may begin in the middle of a record.

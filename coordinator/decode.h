@@ -1,6 +1,6 @@
 // decode.h: collectors' records into the text lines that they were made from.
 //
-// Why:     journald, Docker and dmesg -J wrap each line in JSON; the engine reads lines. An application's
+// Why:     journald, Docker, dmesg -J and torchrun wrap lines in JSON; the engine reads lines. An application's
 //          own JSON lines are its log and stay as they are.
 // Model:   a decoder is chosen by the first lines of a source and then fed in any cuts; what it writes
 //          depends on the bytes alone, not on the cuts. Each form is turned into one that the prefix table
@@ -9,6 +9,7 @@
 //            Docker    TIME stream F text                                  (as CRI files)
 //            CRI       as it stands, partial records joined
 //            dmesg -J  [sec.usec] text
+//            torchrun  its error.json: YYYY-MM-DDTHH:MM:SSZ and a line of the traceback
 // Errors:  a record that does not parse is passed on as it is and counted.
 // Limits:  a record longer than kRecordBytesMax is passed on unread.
 // Threads: one thread.

@@ -111,6 +111,14 @@ struct Progress {
   std::string text;  // raw line, cut
 };
 
+// A line that its writer marks as a warning or worse, and that no signature knows.
+struct Remark {
+  Position at;
+  std::optional<int32_t> rank, local_rank;
+  std::string text;   // raw line, cut
+  std::string shape;  // the message with its numbers masked: what ranks say alike has one shape
+};
+
 // A number that ranks print about themselves (memory in use).
 struct Sample {
   Position at;
@@ -155,6 +163,7 @@ struct SourceDigest {
   std::vector<Event> facts;       // role context, in file order
   std::vector<Progress> progress; // bounded, from the head, the tail and around events
   std::vector<Sample> memory;     // likewise
+  std::vector<Remark> remarks;    // likewise
   std::vector<Writer> writers;
   int64_t lines = 0, bytes = 0;
   int64_t lines_cut = 0;          // longer than kLineBytesMax: the rest of the line was skipped

@@ -21,7 +21,7 @@ bool IsWaiter(std::string_view id) {
 
 bool IsStopSignal(std::string_view id) {
   return id == "elastic.death_signal" || id.ends_with(".sigterm") || id.starts_with("slurm.cancel.signal") ||
-         id == "py.interrupt" || id == "nvrx.signal";
+         id == "py.interrupt" || id == "nvrx.signal" || id == "derived.stopped";
 }
 
 bool IsStorage(std::string_view id) {
@@ -51,6 +51,19 @@ std::vector<int32_t> SilentRanks(const Incident& incident, const std::string& ho
     out.push_back(rank);
   }
   return out;
+}
+
+std::optional<int32_t> OnlyRankWithRemarks(const Incident& incident) {
+  const size_t world = static_cast<size_t>(std::max(incident.world_size.value_or(0), incident.ranks_expected));
+  if (incident.ranks.size() < std::max<size_t>(world, 2)) return std::nullopt;
+  std::optional<int32_t> found;
+  for (const auto& [rank, facts] : incident.ranks) {
+    if (!facts.steps) return std::nullopt;
+    if (facts.remarks.empty()) continue;
+    if (found) return std::nullopt;
+    found = rank;
+  }
+  return found;
 }
 
 std::string KeyOf(const PlacedEvent& event) {

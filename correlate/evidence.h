@@ -4,6 +4,7 @@
 #ifndef FIRSTFAULT_CORRELATE_EVIDENCE_H_
 #define FIRSTFAULT_CORRELATE_EVIDENCE_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,10 @@ std::vector<int32_t> WaitersOf(const Incident& incident);
 
 // Ranks of the job (of one host, if given) that reported no wait although others did, sorted.
 std::vector<int32_t> SilentRanks(const Incident& incident, const std::string& host);
+
+// The one rank with remarks of its own. Only where every rank of the job prints its steps: the others would have
+// been heard.
+std::optional<int32_t> OnlyRankWithRemarks(const Incident& incident);
 
 // A place as a key: a rank, else a host, else a file.
 std::string KeyOf(const PlacedEvent& event);

@@ -102,10 +102,27 @@ Finding SameFamily(const Incident& incident, const Suspect& culprit) {
     const bool related = event.id() == culprit.signature ||
                          (FamilyOf(event.id()) == FamilyOf(culprit.signature) && event.signature->fault_class == culprit.fault_class &&
                           event.signature->role >= Role::kPrecursor) ||
-                         (Precedes(*event.signature, *culprit.root->signature) && event.signature->role != Role::kBenign);
+                         (Precedes(*event.signature, *culprit.root->signature) && event.signature->role != Role::kBenign &&
+                          event.signature->role != Role::kTeardown);
     if (related) return FromEvent(&event, "the first line of the same fault");
   }
   return std::nullopt;
+}
+
+// What the culprit remarked and its peers did not: the first line of the kind that came last before the fault.
+Finding OwnRemark(const Incident& incident, const Suspect& culprit) {
+  const auto facts = incident.ranks.find(culprit.place.rank.value_or(-1));
+  if (facts == incident.ranks.end()) return std::nullopt;
+  std::vector<PlacedRemark> remarks = facts->second.remarks;
+  std::erase_if(remarks, [&](const PlacedRemark& placed) {
+    return culprit.root != nullptr && placed.source == culprit.root->source &&
+           placed.remark->at.byte_offset > culprit.root->event->at.byte_offset;
+  });
+  if (remarks.empty()) return std::nullopt;
+  const auto first = std::find_if(remarks.begin(), remarks.end(), [&](const PlacedRemark& placed) {
+    return placed.remark->shape == remarks.back().remark->shape;
+  });
+  return WarningLine{nullptr, first->source, first->remark->at, first->remark->text, "a warning that only this rank gave"};
 }
 
 // What a silent rank was doing when the others began to wait.
@@ -122,6 +139,7 @@ constexpr Rule kRules[] = {
     {"memory climb", MemoryClimb},
     {"precursor", Precursor},
     {"same family", SameFamily},
+    {"own remark", OwnRemark},
     {"last words", LastWords},
 };
 

@@ -57,6 +57,9 @@ struct Maps {
   std::map<std::pair<std::string, std::string>, int32_t> rank_of_bus;
   std::map<const SourceDigest*, std::string> host_of_source;
   std::map<const SourceDigest*, std::set<int32_t>> ranks_of_source;
+  // Of lines that carry both a launcher's tag and a rank. nullopt: several ranks write under one tag (two hosts in
+  // one file).
+  std::map<std::pair<const SourceDigest*, int32_t>, std::optional<int32_t>> rank_of_writer;
 };
 
 class Builder {
@@ -72,9 +75,11 @@ class Builder {
   Incident Build() {
     SelectAttempt();
     for (const SourceDigest* source : incident_.sources) CollectHost(*source);
+    CollectWriters();
     for (const SourceDigest* source : incident_.sources) CollectFacts(*source);
     for (const SourceDigest* source : incident_.sources) PlaceEvents(*source);
     for (const SourceDigest* source : incident_.sources) CollectRanks(*source);
+    KeepOwnRemarks();
     HostsByBlock();
     CollectEnds();
     RankFromEnds();
@@ -88,20 +93,35 @@ class Builder {
     return incident_.catalogue->signatures()[event.signature];
   }
 
+  static std::optional<int32_t> AttemptOf(const SourceInfo& info) {
+    return info.attempt ? ParseNumber<int32_t>(info.attempt->value) : std::nullopt;
+  }
+
+  // The folder of one torchrun agent. Each agent counts its own restarts: a host that only joins the next round
+  // starts it under its old number.
+  static std::string_view AgentFolder(const SourceInfo& info) {
+    const size_t at = std::string_view(info.path).find("/attempt_");
+    return at == std::string_view::npos ? std::string_view() : std::string_view(info.path).substr(0, at);
+  }
+
   // Elastic restarts and requeues: the last attempt, unless one is asked for.
   void SelectAttempt() {
-    const auto number = [](const SourceInfo& info) -> std::optional<int32_t> {
-      return info.attempt ? ParseNumber<int32_t>(info.attempt->value) : std::nullopt;
-    };
-    std::optional<int32_t> wanted = options_.attempt;
+    std::map<std::string_view, int32_t> last;
     for (const SourceDigest* source : incident_.sources) {
-      const auto attempt = number(source->info);
-      if (!options_.attempt && attempt && (!wanted || *attempt > *wanted)) wanted = attempt;
+      const auto attempt = AttemptOf(source->info);
+      if (!attempt) continue;
+      int32_t& of_agent = last.try_emplace(AgentFolder(source->info), *attempt).first->second;
+      of_agent = std::max(of_agent, *attempt);
+      if (source->info.host) {
+        int32_t& of_host = restarts_[ShortHost(source->info.host->value)];
+        of_host = std::max(of_host, *attempt);
+      }
+      incident_.attempt = std::max(incident_.attempt.value_or(0), *attempt);
     }
-    incident_.attempt = wanted;
+    if (options_.attempt) incident_.attempt = options_.attempt;
     std::erase_if(incident_.sources, [&](const SourceDigest* source) {
-      const auto attempt = number(source->info);
-      const bool other_attempt = wanted && attempt && *attempt != *wanted;
+      const auto attempt = AttemptOf(source->info);
+      const bool other_attempt = attempt && *attempt != options_.attempt.value_or(last[AgentFolder(source->info)]);
       const bool other_job = options_.job && source->info.job && source->info.job->value != *options_.job;
       if (other_attempt || other_job) incident_.left_out += static_cast<int64_t>(source->events.size());
       return other_attempt || other_job;
@@ -179,6 +199,44 @@ class Builder {
     if (size && *size > 0 && (!incident_.world_size || *size > *incident_.world_size)) incident_.world_size = size;
   }
 
+  // Lines that name their rank tell that of lines without: those under the same tag of the file, and those of
+  // the other files in a rank's own folder.
+  void CollectWriters() {
+    std::map<std::string_view, std::set<int32_t>> ranks_of_folder;
+    const auto folder_of = [](const SourceDigest& source) {
+      const std::string_view path = source.info.path;
+      return path.substr(0, path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/'));
+    };
+    for (const SourceDigest* source : incident_.sources) {
+      for (const Writer& writer : source->writers) {
+        if (!writer.rank) continue;
+        if (source->info.local_rank) ranks_of_folder[folder_of(*source)].insert(*writer.rank);
+        if (!writer.local_rank) continue;
+        const auto [it, fresh] = maps_.rank_of_writer.try_emplace({source, *writer.local_rank}, writer.rank);
+        if (it->second != writer.rank) it->second.reset();
+      }
+    }
+    for (const auto& [key, rank] : maps_.rank_of_writer) {
+      if (rank) SeeLocalRank(*key.first, *rank, key.second);
+    }
+    for (const SourceDigest* source : incident_.sources) {
+      const auto ranks = ranks_of_folder.find(folder_of(*source));
+      if (!source->info.local_rank || ranks == ranks_of_folder.end() || ranks->second.size() != 1) continue;
+      const int32_t rank = *ranks->second.begin();
+      maps_.ranks_of_source[source].insert(rank);
+      if (const auto local = ParseNumber<int32_t>(source->info.local_rank->value)) SeeLocalRank(*source, rank, *local);
+    }
+  }
+
+  void SeeLocalRank(const SourceDigest& source, int32_t rank, int32_t local) {
+    const auto known = maps_.host_of_source.find(&source);
+    const std::string host = known == maps_.host_of_source.end() ? "" : known->second;
+    SeeRank(rank, host);
+    RankFacts& facts = incident_.ranks[rank];
+    if (!facts.local_rank) facts.local_rank = local;
+    if (!host.empty()) maps_.rank_of_local.try_emplace({host, local}, rank);
+  }
+
   void CollectFacts(const SourceDigest& source) {
     std::string by;
     for (const Event& fact : source.facts) {
@@ -195,7 +253,8 @@ class Builder {
       if (!rank && local && pid) maps_.local_of_pid.try_emplace({host, *pid}, *local);
       if (rank) {
         SeeRank(*rank, host);
-        maps_.ranks_of_source[&source].insert(*rank);
+        // A launcher names ranks of its host; the file need not be theirs.
+        if (SignatureOf(fact).row.producer() != "torchrun") maps_.ranks_of_source[&source].insert(*rank);
         if (pid) {
           maps_.rank_of_pid.try_emplace({host, *pid}, *rank);
           if (device) maps_.rank_of_pid_device.try_emplace({host, *pid, *device}, *rank);
@@ -254,15 +313,23 @@ class Builder {
            (options_.until_ns && stamp->ns > *options_.until_ns);
   }
 
-  // Where the last attempt begins in a file that holds several.
+  // Where the last attempt begins in a file that holds several: behind a line that says so, or, in a launcher's
+  // log without such lines, behind as many failures as its host's log folders show restarts.
   uint64_t LastAttemptBegin(const SourceDigest& source) const {
     constexpr std::string_view kMarks[] = {"elastic.restart", "elastic.membership"};
+    if (options_.attempt) return 0;
+    const auto host = maps_.host_of_source.find(&source);
+    const auto restarts = host == maps_.host_of_source.end() ? restarts_.end() : restarts_.find(host->second);
+    int32_t failures = restarts == restarts_.end() ? 0 : restarts->second;
     uint64_t begin = 0;
     for (const Event& event : source.events) {
       const std::string& id = SignatureOf(event).row.id();
-      if (std::find(std::begin(kMarks), std::end(kMarks), id) != std::end(kMarks)) begin = event.at.byte_offset + 1;
+      const bool mark = std::find(std::begin(kMarks), std::end(kMarks), id) != std::end(kMarks);
+      const bool failure = failures > 0 && id.starts_with("elastic.failed");
+      failures -= failure;
+      if (mark || failure) begin = event.at.byte_offset + 1;
     }
-    return options_.attempt ? 0 : begin;
+    return begin;
   }
 
   void PlaceEvents(const SourceDigest& source) {
@@ -333,6 +400,12 @@ class Builder {
          [&]() -> std::optional<int32_t> {
            return place.pid && !place.device ? lookup(maps_.rank_of_pid, HostNumber(place.host, *place.pid))
                                              : std::nullopt;
+         }},
+        {"other lines under its tag",
+         [&]() -> std::optional<int32_t> {
+           if (!prefix.local_rank) return std::nullopt;
+           const auto it = maps_.rank_of_writer.find({&source, *prefix.local_rank});
+           return it == maps_.rank_of_writer.end() ? std::nullopt : it->second;
          }},
         {"local rank and host",
          [&]() -> std::optional<int32_t> {
@@ -419,24 +492,64 @@ class Builder {
     }
   }
 
+  // The rank of a line that is no event, by what its prefix says and by the maps.
+  std::optional<int32_t> RankOfLine(const SourceDigest& source, std::optional<int32_t> rank, std::optional<int32_t> local) const {
+    if (!rank && OneRank(source)) rank = OnlyRank(source);
+    if (!rank && local) {
+      const auto it = maps_.rank_of_writer.find({&source, *local});
+      if (it != maps_.rank_of_writer.end()) rank = it->second;
+    }
+    const auto host = maps_.host_of_source.find(&source);
+    if (!rank && local && host != maps_.host_of_source.end()) {
+      const auto it = maps_.rank_of_local.find({host->second, *local});
+      if (it != maps_.rank_of_local.end()) rank = it->second;
+    }
+    return rank && *rank >= 0 && *rank <= kRankMax ? rank : std::nullopt;
+  }
+
+  bool OneRank(const SourceDigest& source) const {
+    const auto own = maps_.ranks_of_source.find(&source);
+    return source.info.rank.has_value() || (own != maps_.ranks_of_source.end() && own->second.size() == 1);
+  }
+  std::optional<int32_t> OnlyRank(const SourceDigest& source) const {
+    const auto own = maps_.ranks_of_source.find(&source);
+    return own == maps_.ranks_of_source.end() ? std::nullopt : std::optional(*own->second.begin());
+  }
+
   void CollectRanks(const SourceDigest& source) {
     const auto host = maps_.host_of_source.find(&source);
-    const auto own = maps_.ranks_of_source.find(&source);
-    const bool one_rank = source.info.rank.has_value() || (own != maps_.ranks_of_source.end() && own->second.size() == 1);
     for (const Writer& writer : source.writers) {
-      std::optional<int32_t> rank = writer.rank;
-      if (!rank && one_rank && own != maps_.ranks_of_source.end()) rank = *own->second.begin();
-      if (!rank && writer.local_rank && host != maps_.host_of_source.end()) {
-        const auto it = maps_.rank_of_local.find({host->second, *writer.local_rank});
-        if (it != maps_.rank_of_local.end()) rank = it->second;
-      }
-      if (!rank || *rank < 0 || *rank > kRankMax) continue;
+      const auto rank = RankOfLine(source, writer.rank, writer.local_rank);
+      if (!rank) continue;
       SeeRank(*rank, host == maps_.host_of_source.end() ? "" : host->second);
       RankFacts& facts = incident_.ranks[*rank];
-      if (facts.last_words == nullptr || one_rank) {
+      if (facts.last_words == nullptr || OneRank(source)) {
         facts.last_words = &writer;
         facts.last_words_source = &source;
       }
+    }
+    uint64_t first_step = UINT64_MAX;
+    for (const Progress& progress : source.progress) {
+      if (progress.bar) continue;
+      first_step = std::min(first_step, progress.at.byte_offset);
+      const auto known = incident_.ranks.find(RankOfLine(source, progress.rank, std::nullopt).value_or(-1));
+      if (known != incident_.ranks.end()) known->second.steps = true;
+    }
+    for (const Remark& remark : source.remarks) {
+      if (remark.at.byte_offset < first_step) continue;
+      const auto known = incident_.ranks.find(RankOfLine(source, remark.rank, remark.local_rank).value_or(-1));
+      if (known != incident_.ranks.end()) known->second.remarks.push_back({&source, &remark});
+    }
+  }
+
+  // What several ranks remark alike tells nothing of one.
+  void KeepOwnRemarks() {
+    std::map<std::string_view, std::set<int32_t>> ranks_of_shape;
+    for (const auto& [rank, facts] : incident_.ranks) {
+      for (const PlacedRemark& placed : facts.remarks) ranks_of_shape[placed.remark->shape].insert(rank);
+    }
+    for (auto& [rank, facts] : incident_.ranks) {
+      std::erase_if(facts.remarks, [&](const PlacedRemark& placed) { return ranks_of_shape[placed.remark->shape].size() > 1; });
     }
   }
 
@@ -475,11 +588,39 @@ class Builder {
     });
   }
 
-  // A cause in a log without ranks belongs to the process whose end the launcher of that host reports: the
-  // one that it calls the first, else the only one that was not told to end.
+  // What a process raised, as its log shows it.
+  using RaisedKey = std::tuple<std::string_view, uint32_t, std::string_view>;
+  static RaisedKey KeyOfRaised(const PlacedEvent& event) {
+    return {LogName(*event.source), event.event->signature, Trim(event.event->text)};
+  }
+
+  // A cause in a log without ranks belongs to the process that a launcher quotes with it, or else to the one
+  // whose end the launcher of that host reports: the one that it calls the first, else the only one that was
+  // not told to end.
   void RankFromEnds() {
+    std::map<RaisedKey, std::set<int32_t>> quoted;  // by a launcher
+    std::map<RaisedKey, int64_t> unplaced;          // how often, by whom nobody knows
+    for (const PlacedEvent& event : incident_.events) {
+      if (!event.event->in_traceback) continue;
+      if (!event.place.rank) unplaced[KeyOfRaised(event)] += event.event->count;
+      if (event.place.rank && event.event->prefix.launcher) quoted[KeyOfRaised(event)].insert(*event.place.rank);
+    }
     for (PlacedEvent& event : incident_.events) {
-      if (event.place.rank || event.signature->role < Role::kAmbiguous || SpokenByLauncher(event)) continue;
+      if (event.place.rank) continue;
+      if (event.event->in_traceback) {
+        // Of several processes of the only host that raised the same, nobody knows whose each line is. (On one
+        // host of several it is that host's fault, and the launcher's first is as good as any.)
+        if (incident_.hosts.size() <= 1 && unplaced[KeyOfRaised(event)] > 1) continue;
+        const auto found = quoted.find(KeyOfRaised(event));
+        if (found != quoted.end() && found->second.size() == 1) {
+          const int32_t rank = *found->second.begin();
+          event.place.rank = rank;
+          event.place.known_by.push_back("rank: the launcher quotes its exception");
+          if (event.place.host.empty()) event.place.host = incident_.ranks[rank].host;
+          continue;
+        }
+      }
+      if (event.signature->role < Role::kAmbiguous || SpokenByLauncher(event)) continue;
       const bool kernel = event.event->prefix.kernel || event.source->info.kind == SourceInfo::Kind::kKernelLog;
       // A kernel line about the end of a process is that process's; one about a device or a wait need not be.
       const bool death = event.id().starts_with("oom.kernel") || event.id().starts_with("seg.");
@@ -559,6 +700,7 @@ class Builder {
   const CorrelateOptions& options_;
   Incident incident_;
   Maps maps_;
+  std::map<std::string, int32_t> restarts_;  // of a host, as its log folders count them
 };
 
 }  // namespace

@@ -49,6 +49,12 @@ struct PlacedEvent {
 // Rows that only report the end of somebody's process: pointers to a rank, never a cause of their own.
 bool IsEndReport(std::string_view id);
 
+// A line and the log it is in.
+struct PlacedRemark {
+  const SourceDigest* source = nullptr;
+  const Remark* remark = nullptr;
+};
+
 // What is known of one rank, from all sources.
 struct RankFacts {
   std::string host;
@@ -56,6 +62,9 @@ struct RankFacts {
   std::string bus;
   const Writer* last_words = nullptr;
   const SourceDigest* last_words_source = nullptr;
+  bool steps = false;  // it prints training steps itself
+  // Of this rank alone, while the job trained: behind the first step of their log, in the order of logs.
+  std::vector<PlacedRemark> remarks;
 };
 
 // A launcher or scheduler says that a process ended, and how.

@@ -32,14 +32,15 @@ constexpr Phase kPhases[] = {
 class Silent {
  public:
   Silent(const Incident& incident, std::vector<Suspect>* suspects)
-      : incident_(incident), suspects_(*suspects), waiters_(WaitersOf(incident)) {}
+      : incident_(incident), suspects_(*suspects), waiters_(WaitersOf(incident)), raised_from_effect_(RaisedFromEffect(incident)) {}
 
   void Run() {
     AccusedRanks();
     AccusedHosts();
     OneSilentRank();
     BehindInGroup();
-    EndedBySignal();
+    OtherCall();
+    EndedWithoutReason();
   }
 
  private:
@@ -177,7 +178,11 @@ class Silent {
 
   // --- the one rank that did not complain
   void OneSilentRank() {
-    const std::vector<int32_t> silent = SilentRanks(incident_, "");
+    std::vector<int32_t> silent = SilentRanks(incident_, "");
+    // A rank that saw its peer leave a collective was in that collective: it waited too.
+    std::vector<int32_t> mute;
+    std::copy_if(silent.begin(), silent.end(), std::back_inserter(mute), [&](int32_t rank) { return !raised_from_effect_.contains(rank); });
+    if (mute.size() == 1) silent = mute;
     if (silent.empty() || silent.size() > 2) return;
     // One waiter against one silent rank says little by itself; a phase seen at work beside it says more.
     const bool many = waiters_.size() >= 2 * silent.size();
@@ -193,6 +198,16 @@ class Silent {
                    Cat(waiters_.size(), " rank(s) timed out waiting; rank ", rank, " did not report it"));
       if (suspect->root == nullptr && silent.size() == 1) ReadPhase(suspect);
     }
+  }
+
+  // Ranks that raised from an effect of somebody else's fault.
+  static std::set<int32_t> RaisedFromEffect(const Incident& incident) {
+    std::set<int32_t> out;
+    for (const PlacedEvent& event : incident.events) {
+      const bool effect = event.event->in_traceback && event.signature->role == Role::kCollateral;
+      if (effect && event.place.rank) out.insert(*event.place.rank);
+    }
+    return out;
   }
 
   // A progress bar that a silent rank may have drawn when the others gave up, and the log it is in.
@@ -312,39 +327,88 @@ class Silent {
     }
   }
 
-  // --- killed processes write nothing; the launcher's report says that and which
-  void EndedBySignal() {
+  // --- waiters without numbers: the stack says which collective each stood in
+  void OtherCall() {
+    struct View {
+      std::set<int32_t> ranks;
+      const PlacedEvent* first = nullptr;
+    };
+    std::map<std::string_view, View> calls;
+    for (const PlacedEvent& event : incident_.events) {
+      const std::string_view call = FieldOf(event.event->fields, "call");
+      if (!IsWaiter(event.id()) || call.empty() || !event.place.rank || !FieldOf(event.event->fields, "seq").empty()) continue;
+      View& view = calls[call];
+      view.ranks.insert(*event.place.rank);
+      if (view.first == nullptr || view.first->event->prefix.launcher) view.first = &event;
+    }
+    const auto by_size = [](const auto& a, const auto& b) { return a.second.ranks.size() < b.second.ranks.size(); };
+    const auto most = std::max_element(calls.begin(), calls.end(), by_size);
+    // One rank against two or more that agree; otherwise nobody knows which is the common path.
+    if (calls.size() != 2 || most->second.ranks.size() < 2) return;
+    const auto& [call, odd] = *std::min_element(calls.begin(), calls.end(), by_size);
+    if (odd.ranks.size() != 1) return;
+    const int32_t rank = *odd.ranks.begin();
+    Suspect* suspect = ForRank(rank);
+    if (suspect == nullptr) {
+      suspect = Add(rank);
+      SetRoot(suspect, odd.first);
+      Sign(suspect, "derived.other_operation");
+    }
+    suspect->Add("other_operation", weights::kOtherOperation,
+                 Cat("rank ", rank, " waited in ", call, ", ", most->second.ranks.size(), " others in ", most->first));
+  }
+
+  // --- processes that end without a word; only the launcher's report says that, and which
+  void EndedWithoutReason() {
     for (const EndReport& end : incident_.ends) {
-      if (!end.rank || !end.exit_code || end.told_to) continue;
-      const int signal = *end.exit_code > 128 && *end.exit_code < 160 ? 128 - *end.exit_code : *end.exit_code;
-      if (signal >= 0) continue;
-      const v1::ExitMeaning* meaning = incident_.catalogue->Exit(signal);
-      const bool suspicious = signal == -9 || (meaning != nullptr && meaning->role() == "initiating");
-      if (!suspicious) continue;
+      if (!end.rank || !end.exit_code) continue;
+      const int32_t code = *end.exit_code > 128 && *end.exit_code < 160 ? 128 - *end.exit_code : *end.exit_code;
+      const v1::ExitMeaning* meaning = incident_.catalogue->Exit(code);
+      const bool killed = !end.told_to && (code == -9 || (code < 0 && meaning != nullptr && meaning->role() == "initiating"));
+      if (!killed && !Exited(end, code) && !StoppedAlone(end, code)) continue;
       Suspect* suspect = ForRank(*end.rank);
-      if (suspect != nullptr && suspect->root != nullptr) {
-        // The launcher's own line about this end says it more directly than its summary table.
-        if (suspect->signature.starts_with("derived.") && !suspect->root->event->reports.empty() && end.event->event->reports.empty()) {
-          suspect->root = end.event;
-          suspect->own.push_back(end.event);
-        }
-        continue;
-      }
+      if (suspect != nullptr && suspect->root != nullptr) continue;
       if (suspect == nullptr) suspect = Add(*end.rank);
-      SetRoot(suspect, end.event);
-      Sign(suspect, signal == -9 ? "derived.killed" : "derived.crashed");
-      if (meaning != nullptr) {
+      SetRoot(suspect, LineOf(end));
+      Sign(suspect, code == -9 ? "derived.killed" : killed ? "derived.crashed" : code < 0 ? "derived.stopped" : "derived.exited");
+      if (meaning != nullptr && code != -15) {
         suspect->fault_class = FaultClassFromWord(meaning->class_()).value_or(FaultClass::kUndetermined);
       }
-      suspect->Add("killed_silently", weights::kKilledSilently,
-                   Cat("rank ", *end.rank, " ended with ", meaning == nullptr ? Cat("signal ", -signal) : meaning->name(),
-                       " and wrote no reason"));
+      const std::string how = code < 0 ? meaning == nullptr ? Cat("signal ", -code) : meaning->name() : Cat("exit code ", code);
+      suspect->Add("ended_silently", killed ? weights::kKilledSilently : weights::kEndedSilently,
+                   Cat("rank ", *end.rank, " ended with ", how, " and wrote no reason"));
     }
+  }
+
+  // The launcher's own line about this end says it more directly than its summary table.
+  const PlacedEvent* LineOf(const EndReport& end) const {
+    for (const EndReport& other : incident_.ends) {
+      if (other.rank == end.rank && other.exit_code == end.exit_code && other.event->event->reports.empty()) return other.event;
+    }
+    return end.event;
+  }
+
+  // It chose its own exit code (an uncaught exception leaves 1), and shows no effect of a fault elsewhere.
+  bool Exited(const EndReport& end, int32_t code) const {
+    return !end.told_to && code > 1 && !raised_from_effect_.contains(*end.rank);
+  }
+
+  // The launcher found it stopped before it had told anybody to stop, and was not told itself.
+  bool StoppedAlone(const EndReport& end, int32_t code) const {
+    if (code != -15 || !end.first) return false;
+    const bool others_too = std::any_of(incident_.ends.begin(), incident_.ends.end(), [&](const EndReport& other) {
+      return other.first && other.told_to && other.rank != end.rank;
+    });
+    // What a launcher tells its own workers after that is no order from outside.
+    return !others_too && std::none_of(incident_.events.begin(), incident_.events.end(), [](const PlacedEvent& event) {
+      return IsStopSignal(event.id()) && event.id() != "elastic.sigterm";
+    });
   }
 
   const Incident& incident_;
   std::vector<Suspect>& suspects_;
   const std::vector<int32_t> waiters_;
+  const std::set<int32_t> raised_from_effect_;
 };
 
 }  // namespace

@@ -49,7 +49,26 @@ struct Match {
   Fields fields;
 };
 
+// An event and the line that it stands on.
+struct Quoted {
+  Event event;
+  const SourceLine* line = nullptr;
+};
+
 std::string Bounded(std::string_view text) { return std::string(text.substr(0, kTextBytesMax)); }
+
+// "step 41 took 9.3 s" -> "step # took #.# s"; bounded.
+std::string ShapeOf(std::string_view message) {
+  std::string out;
+  for (const char c : message.substr(0, kSampleTextBytes)) {
+    if (!IsDigit(c)) {
+      out.push_back(c);
+    } else if (out.empty() || out.back() != '#') {
+      out.push_back('#');
+    }
+  }
+  return out;
+}
 
 // Keeps the first and the last samples of each rank.
 template <typename T>
@@ -124,6 +143,7 @@ class SourceScanner::Impl {
     if (!window_.empty() && window_.back() != '\n') ++digest_.lines;
     Thin(&digest_.progress);
     Thin(&digest_.memory);
+    Thin(&digest_.remarks);
     for (auto& [key, writer] : writers_) digest_.writers.push_back(std::move(writer));
     return std::move(digest_);
   }
@@ -336,6 +356,8 @@ class SourceScanner::Impl {
   void Block(std::unique_ptr<SourceLine> line, const LineHit& hit, std::vector<Match> matches, bool last_piece) {
     const bool is_traceback = IsTracebackStart(line->message());
     const uint64_t offset = hit.begin;
+    // A record that only quotes a traceback is told by its own row.
+    if (!is_traceback && matches.size() > 1) std::erase_if(matches, [&](const Match& m) { return m.signature == traceback_; });
     LineReader reader = ReaderFrom(std::move(line), hit.end, last_piece);
     if (is_traceback) {
       TracebackBlock(reader, offset, std::move(matches));
@@ -389,9 +411,10 @@ class SourceScanner::Impl {
         for (size_t l = raised.line; l < raised.lines_end; ++l) {
           for (Match& match : MatchesAt(*reader.At(l))) found.push_back({l, std::move(match)});
         }
-        // The cause's own name stands, unless it is only a wrapper.
+        // The cause's own name stands, unless it is only a wrapper, or the echo of an end elsewhere (a connection
+        // that a killed child left) on which the outer exception says more.
         const bool named = std::any_of(found.begin(), found.end(), [&](const Found& f) {
-          return !catalogue_.signatures()[f.match.signature].row.wrapper();
+          return !catalogue_.signatures()[f.match.signature].row.wrapper() && RoleOf(f.match) > Role::kCollateral;
         });
         if (named) break;
       }
@@ -411,12 +434,19 @@ class SourceScanner::Impl {
       for (const Found& f : found) {
         if (&f != best) AddOther(f.match, &event);
       }
+      for (size_t l : parse.lines) {
+        const std::string_view call = CollectiveInFrame(reader.At(l)->message());
+        if (call.empty()) continue;
+        event.fields.emplace_back("call", std::string(call));
+        break;
+      }
       const SourceLine& line = *reader.At(deciding);
       event.prefix = line.peeled.prefix;
       if (cause.process && !event.prefix.local_rank) event.prefix.local_rank = cause.process;
       size_t block_end = cause.lines_end;
+      std::vector<Quoted> quoted;
       if (IsNamed(event, "elastic.childfailed")) {
-        block_end = std::max(block_end, AddReports(reader, deciding + 1, &event));
+        block_end = std::max(block_end, AddReports(reader, deciding + 1, &event, &quoted));
       }
       const bool first_chain = &chain == &parse.chains.front();
       if (first_chain) {
@@ -426,6 +456,7 @@ class SourceScanner::Impl {
       }
       for (size_t l = deciding; l < block_end; ++l) used.insert(l);
       Emit(std::move(event), line);
+      for (Quoted& one : quoted) Emit(std::move(one.event), *one.line);
     }
     for (size_t l : parse.lines) used.insert(l);
     Consume(reader, used);
@@ -450,13 +481,53 @@ class SourceScanner::Impl {
     for (const auto& field : match.fields) event->fields.push_back(field);
   }
 
-  size_t AddReports(LineReader& reader, size_t from, Event* event) {
+  // Reads a launcher's report into `event`, and an event for each exception that it quotes into `quoted`.
+  // Returns the index behind its last line.
+  size_t AddReports(LineReader& reader, size_t from, Event* event, std::vector<Quoted>* quoted) {
     ElasticReportParse report = ParseElasticReport(reader, from);
-    for (ElasticReport& entry : report.entries) {
+    for (size_t i = 0; i < report.entries.size(); ++i) {
+      ElasticReport& entry = report.entries[i];
       entry.at = PositionOf(entry.at.byte_offset);
+      if (auto found = QuotedException(reader, report.tracebacks[i], entry)) quoted->push_back(std::move(*found));
       event->reports.push_back(std::move(entry));
     }
     return report.lines_end;
+  }
+
+  // The exception of a worker as its launcher quotes it: where no log tells ranks apart, only this does.
+  std::optional<Quoted> QuotedException(LineReader& reader, const QuotedTraceback& lines, const ElasticReport& entry) {
+    Quoted out;
+    std::optional<Match> best;
+    std::string_view call;
+    for (size_t l = lines.begin; l < lines.end; ++l) {
+      const SourceLine& line = *reader.At(l);
+      if (call.empty()) call = CollectiveInFrame(line.message());
+      // The launcher indents the whole text by two blanks; frames stand deeper.
+      const std::string_view name = ExceptionClass(::firstfault::Trim(line.message()));
+      if (line.message().starts_with("   ") || name.empty()) continue;
+      // The first of a chain is the cause, unless a later one names it better.
+      bool better = out.line == nullptr;
+      for (Match& match : MatchesAt(line)) {
+        if (best && !Better(match, *best)) continue;
+        best = std::move(match);
+        better = true;
+      }
+      if (!better) continue;
+      out.line = &line;
+      out.event.exception = std::string(name);
+    }
+    if (out.line == nullptr || !entry.rank) return std::nullopt;
+    out.event.signature = best ? best->signature : traceback_;
+    if (best) out.event.fields = std::move(best->fields);
+    if (!call.empty()) out.event.fields.emplace_back("call", std::string(call));
+    out.event.in_traceback = true;
+    out.event.prefix = out.line->peeled.prefix;
+    out.event.prefix.rank = entry.rank;
+    out.event.prefix.local_rank = entry.local_rank;
+    out.event.prefix.pid = entry.pid;
+    if (!entry.host.empty()) out.event.prefix.host = entry.host;
+    out.event.prefix.launcher = true;
+    return out;
   }
 
   // A fault line and the lines that continue it.
@@ -479,7 +550,9 @@ class SourceScanner::Impl {
     const bool open_text = catalogue_.signatures()[best_of()->match.signature].row.wrapper() ||
                            first.peeled.starts.size() > first.peeled.dialects.size() + 1;
     std::set<size_t> used = {0};
-    for (size_t i = 1; i <= kBlockLinesMax; ++i) {
+    // A launcher's report is read as such below: what it quotes is not its own text.
+    const bool report = catalogue_.signatures()[best_of()->match.signature].row.id() == "elastic.childfailed";
+    for (size_t i = 1; i <= kBlockLinesMax && !report; ++i) {
       const SourceLine* line = reader.At(i);
       if (line == nullptr || ::firstfault::Trim(line->message()).empty()) break;
       // A logger, or a launcher, speaks anew.
@@ -512,11 +585,13 @@ class SourceScanner::Impl {
     for (size_t l : used) {
       if (l != best->line) event.block.push_back(Bounded(reader.At(l)->raw));
     }
+    std::vector<Quoted> quoted;
     if (IsNamed(event, "elastic.childfailed")) {
-      const size_t end = AddReports(reader, best->line + 1, &event);
+      const size_t end = AddReports(reader, best->line + 1, &event, &quoted);
       for (size_t l = best->line + 1; l < end; ++l) used.insert(l);
     }
     Emit(std::move(event), line);
+    for (Quoted& one : quoted) Emit(std::move(one.event), *one.line);
     Consume(reader, used);
   }
 
@@ -616,11 +691,16 @@ class SourceScanner::Impl {
     const ProgressFields fields = ParseProgress(line.message());
     const Prefix& prefix = line.peeled.prefix;
     std::optional<int32_t> rank = prefix.rank ? prefix.rank : fields.rank;
-    if (fields.step) {
+    // "FloatingPointError: loss is nan at step 41" is no step that was made.
+    const bool exception = line.peeled.starts.size() > line.peeled.dialects.size() + 1;
+    if (fields.step && !exception) {
       digest_.progress.push_back({at, rank, *fields.step, fields.bar, prefix.stamp, std::string(line.raw.substr(0, kSampleTextBytes))});
     }
     for (const auto& [bytes, device] : {std::pair(fields.memory_bytes, false), std::pair(fields.device_memory_bytes, true)}) {
       if (bytes) digest_.memory.push_back({at, rank, *bytes, device, std::string(line.raw.substr(0, kSampleTextBytes))});
+    }
+    if (IsRemark(line)) {
+      digest_.remarks.push_back({at, rank, prefix.local_rank, std::string(line.raw.substr(0, kSampleTextBytes)), ShapeOf(line.message())});
     }
     if (lazy_left_ > 0) {
       --lazy_left_;
@@ -634,6 +714,17 @@ class SourceScanner::Impl {
     writer.local_rank = prefix.local_rank;
     writer.last_at = at;
     writer.last_text.assign(line.raw.substr(0, kSampleTextBytes));
+  }
+
+  // Marked as a warning or worse by the writer itself, and known to no signature (harmless ones are known too).
+  bool IsRemark(const SourceLine& line) {
+    const Prefix& prefix = line.peeled.prefix;
+    const bool marked = prefix.level == "W" || prefix.level == "E" || prefix.level == "C" || prefix.level == "F";
+    if (!marked || prefix.launcher || prefix.kernel) return false;
+    for (const LineHit& hit : FindLineHits(catalogue_, patterns_, buffers_.hits, line.raw)) {
+      if (!MatchLine(line, hit.patterns).empty()) return false;
+    }
+    return true;
   }
 
   void EnsureHead() {

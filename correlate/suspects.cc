@@ -17,11 +17,12 @@ namespace firstfault {
 namespace {
 
 // Which of two lines of one fault states it best: the cause before its wrapper, the process's own traceback
-// before a logger's copy, the line that ends something before one that only tells of it, then the first.
+// before a logger's copy, the line that ends something before one that only tells of it, its own log before the
+// launcher's report, then the first.
 bool BetterRoot(const PlacedEvent& a, const PlacedEvent& b) {
   const auto rank = [](const PlacedEvent& event) {
     return std::make_tuple(event.signature->role, !event.signature->row.wrapper(), event.event->in_traceback,
-                           event.signature->severity);
+                           event.signature->severity, !event.event->prefix.launcher);
   };
   return rank(a) > rank(b);
 }
@@ -29,7 +30,11 @@ bool BetterRoot(const PlacedEvent& a, const PlacedEvent& b) {
 class Finder {
  public:
   Finder(const Incident& incident, const JobClock& clock)
-      : incident_(incident), clock_(clock), hosts_with_ranks_(HostsWithRanks(incident)), first_effects_(FirstEffects()) {}
+      : incident_(incident),
+        clock_(clock),
+        hosts_with_ranks_(HostsWithRanks(incident)),
+        first_effects_(FirstEffects()),
+        only_with_remarks_(OnlyRankWithRemarks(incident)) {}
 
   std::vector<Suspect> Find() {
     CollectOwnLines();
@@ -41,6 +46,7 @@ class Finder {
     AddSilentSuspects(incident_, &suspects_);
     Explain();
     PlaceByPrecursor();
+    PlaceByRemark();
     for (Suspect& suspect : suspects_) Weigh(&suspect);
     Rank();
     return std::move(suspects_);
@@ -189,9 +195,13 @@ class Finder {
       if (members.size() < 2) continue;
       std::set<std::string> hosts;
       std::set<int32_t> ranks;
+      std::set<const PlacedEvent*> raised;  // in logs that do not tell ranks apart: an end of a process each
       for (size_t i : members) {
         hosts.insert(suspects_[i].place.host);
         ranks.insert(suspects_[i].ranks.begin(), suspects_[i].ranks.end());
+        for (const PlacedEvent* own : suspects_[i].own) {
+          if (!own->place.rank && own->event->in_traceback) raised.insert(own);
+        }
       }
       const size_t seen = std::max<size_t>(incident_.ranks.size(), static_cast<size_t>(incident_.world_size.value_or(0)));
       // Launchers are told to stop by host: most of those that speak is one order to the whole job.
@@ -201,8 +211,9 @@ class Finder {
       }
       const bool stopped_all = IsStopSignal(signature) && hosts.size() >= 2 &&
                                static_cast<double>(hosts.size()) >= kCommon * static_cast<double>(speakers.size());
+      const size_t processes = std::max(ranks.size(), raised.size());
       const bool everyone =
-          stopped_all || (ranks.size() >= 2 && static_cast<double>(ranks.size()) >= kCommon * static_cast<double>(seen));
+          stopped_all || (processes >= 2 && static_cast<double>(processes) >= kCommon * static_cast<double>(seen));
       const bool one_host = hosts.size() == 1 && !hosts.begin()->empty();
       if (!everyone && !(one_host && incident_.hosts.size() > 1)) continue;
       // A line that names a rank as the odd one out is no common fault, whoever prints it.
@@ -337,6 +348,24 @@ class Finder {
     }
   }
 
+  // A value that is not finite reaches every rank by the next reduction, so all fail alike; it came from one.
+  void PlaceByRemark() {
+    const std::optional<int32_t> only = only_with_remarks_;
+    if (!only) return;
+    for (Suspect& suspect : suspects_) {
+      if (!suspect.all_ranks || FamilyOf(suspect.signature) != "nan") continue;
+      const auto own = std::find_if(suspect.own.begin(), suspect.own.end(),
+                                    [&](const PlacedEvent* event) { return event->place.rank == only; });
+      suspect.all_ranks = false;
+      suspect.place = own != suspect.own.end() ? (*own)->place : Location{};
+      if (own != suspect.own.end()) suspect.root = *own;
+      suspect.place.rank = only;
+      if (suspect.place.host.empty()) suspect.place.host = incident_.ranks.at(*only).host;
+      suspect.place.known_by.push_back("rank: it alone warned before");
+      suspect.ranks = {*only};
+    }
+  }
+
   // --- terms that every suspect gets alike
   void Weigh(Suspect* suspect) {
     const bool own_line = suspect->root != nullptr && !suspect->root->signature->row.accuses_peer() &&
@@ -348,6 +377,11 @@ class Finder {
       WeighTime(suspect);
     }
     WeighSurroundings(suspect);
+    if (suspect->place.rank && !suspect->all_ranks && suspect->place.rank == only_with_remarks_) {
+      const PlacedRemark& last = incident_.ranks.at(*only_with_remarks_).remarks.back();
+      suspect->Add("only_with_remarks", weights::kOnlyWithRemarks,
+                   Cat("it alone warned while the job trained: ", Quote(last.remark->text)));
+    }
   }
 
   void WeighOwnLine(Suspect* suspect) {
@@ -483,6 +517,7 @@ class Finder {
   const JobClock& clock_;
   const std::set<std::string> hosts_with_ranks_;
   const std::vector<std::pair<Interval, const PlacedEvent*>> first_effects_;
+  const std::optional<int32_t> only_with_remarks_;
   std::vector<Suspect> suspects_;
 };
 

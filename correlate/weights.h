@@ -29,6 +29,7 @@ inline constexpr double kExitAgrees = 0.4;          // its exit code is one that
 inline constexpr double kEndReported = 0.6;         // a launcher reports its end, and that nobody asked for it
 inline constexpr double kExplainsCause = 1.0;       // it explains another line that could be a cause
 inline constexpr double kWarnedOnOneHost = 1.2;     // its own warning stands on one host only
+inline constexpr double kOnlyWithRemarks = 0.8;     // it alone warned while the job trained, and all ranks are heard
 inline constexpr double kNamesAnother = -1.2;       // its line names somebody else
 inline constexpr double kNotOfThisJob = -2.0;       // another victim belongs to the job
 inline constexpr double kStoppedAfterCause = -2.0;  // a stop signal where a cause is seen
@@ -54,6 +55,7 @@ inline constexpr double kBehindInGroup = 2.4;   // enqueued less than the others
 inline constexpr double kOtherOperation = 2.4;  // same number, another operation or size
 inline constexpr double kScalarAmongGradients = 2.0;  // it reduces one number (a metric) where others reduce gradients
 inline constexpr double kKilledSilently = 1.8;  // ended by a signal that leaves no text
+inline constexpr double kEndedSilently = 1.4;   // ended by a code of its own, or told to stop when nobody else was
 inline constexpr double kBusyElsewhere = 0.9;   // alive in a long phase of its own while others waited
 
 // The hypothesis that none of the suspects is the cause.

@@ -2,6 +2,7 @@
 
 #include <re2/re2.h>
 
+#include "correlate/parse/traceback.h"
 #include "correlate/text.h"
 
 namespace firstfault {
@@ -47,12 +48,16 @@ ElasticReportParse ParseElasticReport(LineReader& reader, size_t from) {
       under_root = true;
     } else if (message.starts_with("[") && message.ends_with("]:")) {
       ElasticReport& entry = out.entries.emplace_back();
+      out.tracebacks.emplace_back();
       entry.is_root = under_root;
       entry.at.line = static_cast<uint32_t>(i);
       entry.at.byte_offset = line->offset;
     } else if (std::string_view key, value; !out.entries.empty() && SplitField(message, &key, &value)) {
       ElasticReport& entry = out.entries.back();
-      if (key == "time") {
+      QuotedTraceback& quoted = out.tracebacks.back();
+      if (quoted.begin != 0) {
+        quoted.end = i + 1;
+      } else if (key == "time") {
         entry.time = std::string(value);
       } else if (key == "host") {
         entry.host = std::string(value);
@@ -64,6 +69,7 @@ ElasticReportParse ParseElasticReport(LineReader& reader, size_t from) {
         entry.pid = InnerNumber(value, "pid:");
       } else if (key == "traceback") {
         entry.traceback = std::string(value);
+        if (IsTracebackStart(value)) quoted.begin = quoted.end = i + 1;
       }
     } else if (rules == 0 && !message.empty()) {
       break;  // not a report after all

@@ -18,8 +18,14 @@ namespace firstfault {
 // Lines read behind "ChildFailedError": 7 an entry, hosts with many workers.
 inline constexpr size_t kReportLinesMax = 1024;
 
+// Lines of one entry's traceback, as indices in the reader; empty where it has none.
+struct QuotedTraceback {
+  size_t begin = 0, end = 0;
+};
+
 struct ElasticReportParse {
   std::vector<ElasticReport> entries;  // `at.line` counts from the start of the reader (0-based index)
+  std::vector<QuotedTraceback> tracebacks;  // one an entry
   size_t lines_end = 0;                // index behind the report's last line
 };
 

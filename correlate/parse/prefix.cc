@@ -146,7 +146,7 @@ constexpr Dialect kDialects[] = {
     {"file.bracket", 6, "[", R"(\[[A-Za-z0-9_./-]+\.(?:py|cc|cpp|h):\d+(?::[A-Za-z0-9_<>]+)?\] )"},
     // --- ranks of rank-aware loggers
     {"of.world", 7, "(", R"(\((?P<rank>\d{1,6})/(?P<world_size>\d{1,6})\) )"},
-    {"rank.inner", 7, "[rR", R"((?:\[rank[ =:]{0,2}(?P<rank>\d+)\](?:: ?| \| | - | )?|[Rr]ank[ =](?P<rank_word>\d+)(?:: ?| \| | - )))"},
+    {"rank.inner", 7, "[rR", R"((?:\[(?:)" HOST R"( )?rank[ =:]{0,2}(?P<rank>\d+)(?:/(?P<world_size>\d+))?(?:,? local(?:_rank)?[ =:](?P<local_rank>\d+))?\](?:: ?| \| | - | )?|[Rr]ank[ =](?P<rank_word>\d+)(?:: ?| \| | - )))"},
     // --- process group: the number is a rank inside the group
     {"pg.guid", 8, "[", R"(\[PG ID (?P<group>\d+) PG GUID [^\]\n]*?Rank (?P<group_rank>\d+)\] ?)"},
     {"pg", 8, "[", R"(\[PG (?P<group>[^\]\n ]+)(?: \([^)\n]*\))? Rank (?P<group_rank>\d+)\] ?)"},

@@ -25,16 +25,6 @@ std::optional<int32_t> SpawnedProcess(std::string_view message) {
   return number;
 }
 
-// "pkg.SomeError: text" or a bare "SomeError". Empty if the line is no end of a traceback.
-std::string_view ExceptionClass(std::string_view message) {
-  static const RE2* const form = new RE2(R"(((?:[A-Za-z_][A-Za-z0-9_]*\.)*[A-Za-z_][A-Za-z0-9_]*)(?::(?: |$)| ?$))");
-  re2::StringPiece found;
-  const re2::StringPiece text(message.data(), message.size());
-  re2::StringPiece groups[2];
-  if (!form->Match(text, 0, text.size(), RE2::ANCHOR_START, groups, 2)) return {};
-  return {groups[1].data(), groups[1].size()};
-}
-
 // One traceback in the making.
 struct Open {
   TracebackChain chain;
@@ -182,6 +172,23 @@ class Parser {
 };
 
 }  // namespace
+
+std::string_view ExceptionClass(std::string_view message) {
+  static const RE2* const form = new RE2(R"(((?:[A-Za-z_][A-Za-z0-9_]*\.)*[A-Za-z_][A-Za-z0-9_]*)(?::(?: |$)| ?$))");
+  re2::StringPiece found;
+  const re2::StringPiece text(message.data(), message.size());
+  re2::StringPiece groups[2];
+  if (!form->Match(text, 0, text.size(), RE2::ANCHOR_START, groups, 2)) return {};
+  return {groups[1].data(), groups[1].size()};
+}
+
+std::string_view CollectiveInFrame(std::string_view message) {
+  static const RE2* const form = new RE2(R"(torch/distributed/distributed_c10d\.py", line \d+, in ([a-z][a-z_]*)$)");
+  re2::StringPiece name;
+  const re2::StringPiece text(message.data(), message.size());
+  if (!RE2::PartialMatch(text, *form, &name) || name == "wrapper") return {};
+  return {name.data(), name.size()};
+}
 
 bool IsTracebackStart(std::string_view message) {
   if (message.starts_with(kStart) || (message.starts_with("Original ") && message.substr(9).starts_with(kStart))) return true;

@@ -11,6 +11,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "correlate/parse/line.h"
@@ -40,6 +41,10 @@ struct TracebackParse {
 };
 
 bool IsTracebackStart(std::string_view message);
+// The class in "pkg.SomeError: text" or in a bare "SomeError". Empty if the line is no end of a traceback.
+std::string_view ExceptionClass(std::string_view message);
+// The public function of torch.distributed that a stack frame is in ("all_reduce"). Empty for other frames.
+std::string_view CollectiveInFrame(std::string_view message);
 TracebackParse ParseTraceback(LineReader& reader);
 
 }  // namespace firstfault

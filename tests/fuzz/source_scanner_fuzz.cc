@@ -45,7 +45,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FF_CHECK(SameEvents(whole.events, cut.events));
   FF_CHECK(SameEvents(whole.facts, cut.facts));
   FF_CHECK(whole.lines_cut == cut.lines_cut);
-  FF_CHECK(whole.progress.size() == cut.progress.size() && whole.memory.size() == cut.memory.size());
+  FF_CHECK(whole.progress.size() == cut.progress.size() && whole.memory.size() == cut.memory.size() &&
+           whole.remarks.size() == cut.remarks.size());
   FF_CHECK(whole.writers.size() == cut.writers.size());
   FF_CHECK(whole.benign == cut.benign);
   for (const Event& event : whole.events) {

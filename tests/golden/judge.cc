@@ -149,17 +149,21 @@ void JudgeRoles(const Case& expected, const v1::Report& report, Judgement* out) 
 
 bool Case::handed() const {
   const auto number = ParseNumber<int>(std::string_view(name).substr(0, name.find('-')));
-  return number && *number < 100;
+  return group.empty() && number && *number < 100;
 }
 
 std::vector<Case> ReadCases(const fs::path& root) {
   std::vector<fs::path> folders;
-  for (const fs::directory_entry& entry : fs::directory_iterator(root)) {
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root)) {
     if (fs::exists(entry.path() / "expected.json")) folders.push_back(entry.path());
   }
   std::sort(folders.begin(), folders.end());
   std::vector<Case> out;
-  for (const fs::path& folder : folders) out.push_back(ReadCase(folder));
+  for (const fs::path& folder : folders) {
+    Case& found = out.emplace_back(ReadCase(folder));
+    found.name = fs::relative(folder, root).string();
+    if (folder.parent_path() != root) found.group = folder.parent_path().filename().string();
+  }
   return out;
 }
 

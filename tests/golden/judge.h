@@ -22,7 +22,8 @@
 namespace firstfault::golden {
 
 struct Case {
-  std::string name;  // of the folder
+  std::string name;  // of the folder, below the root
+  std::string group;  // the folder that its kind has, if any
   std::filesystem::path folder;
   std::optional<int32_t> rank;
   std::string host;                                 // empty: not known from these files
@@ -43,7 +44,7 @@ struct Case {
   bool handed() const;
 };
 
-// Every folder with an expected.json, by name.
+// Every folder below `root` with an expected.json, by name.
 std::vector<Case> ReadCases(const std::filesystem::path& root);
 
 enum class Mark : uint8_t { kNotAsked, kRight, kWrong };

@@ -54,6 +54,10 @@ std::vector<Sample> Samples() {
        "-- Boot b2 --\n"
        "2026-01-02T03:04:06.000000Z n07 my_app: one\n"
        "2026-01-02T03:04:06.000000Z n07 my_app: two\n"},
+      {"torchrun's error file is the traceback in it",
+       R"({"message": {"message": "ValueError: bad", "extraInfo": {"py_callstack": "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nValueError: bad\n", "timestamp": "1767323045"}}})",
+       "2026-01-02T03:04:05Z Traceback (most recent call last):\n2026-01-02T03:04:05Z   File \"a.py\", line 1, in f\n"
+       "2026-01-02T03:04:05Z ValueError: bad\n"},
       {"records that do not parse are passed on",
        R"({"__REALTIME_TIMESTAMP":"1767323045000000","_HOSTNAME":"h","SYSLOG_IDENTIFIER":"x","MESSAGE":"a"})"
        "\n{\"__REALTIME_TIMESTAMP\":\"17673\n"

@@ -45,6 +45,17 @@ TEST(Prefix, TaskTeeAndRankStack) {
   EXPECT_EQ(p.prefix.rank, 99);
 }
 
+TEST(Prefix, LoggersThatTellTheirWholePlace) {
+  const Peeled p = Peel("[default0]:2026-03-01T10:00:00.151+00:00 INFO [n07 rank 2/8 local 0] step 4");
+  EXPECT_EQ(p.prefix.rank, 2);
+  EXPECT_EQ(p.prefix.world_size, 8);
+  EXPECT_EQ(p.prefix.local_rank, 0);
+  EXPECT_EQ(p.prefix.host, "n07");
+  EXPECT_EQ(p.message, "step 4");
+  EXPECT_EQ(Peel("2026-03-01 10:00:00,151 WARNING [rank 3/4] slow").prefix.rank, 3);
+  EXPECT_FALSE(Peel("2026-03-01 10:00:00,151 INFO [lost rank order] x").prefix.rank);
+}
+
 TEST(Prefix, TeeGivesLocalRankOnly) {
   const Peeled p = Peel("[default2]:Traceback (most recent call last):");
   EXPECT_EQ(p.prefix.local_rank, 2);

@@ -179,6 +179,49 @@ TEST(SourceScanner, TorchrunReportIsOneEventWithItsEntries) {
   EXPECT_EQ(digest.events[0].reports[1].pid, 51120);
 }
 
+TEST(SourceScanner, AnExceptionThatAReportQuotesIsAnEventOfItsRank) {
+  const SourceDigest digest = Scan(
+      "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+      "============================================================\ntrain.py FAILED\n"
+      "------------------------------------------------------------\nFailures:\n[1]:\n  time      : 2026-04-22_07:55:19\n"
+      "  host      : n02\n  rank      : 5 (local_rank: 1)\n  exitcode  : 1 (pid: 51121)\n  error_file: /tmp/error.json\n"
+      "  traceback : Traceback (most recent call last):\n"
+      "    File \"/opt/lib/torch/distributed/distributed_c10d.py\", line 2811, in barrier\n      work.wait()\n"
+      "  RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 10000ms for recv operation to complete\n  \n"
+      "------------------------------------------------------------\nRoot Cause (first observed failure):\n[0]:\n"
+      "  time      : 2026-04-22_07:55:18\n  host      : n02\n  rank      : 4 (local_rank: 0)\n  exitcode  : -9 (pid: 51120)\n"
+      "  error_file: <N/A>\n  traceback : Signal 9 (SIGKILL) received by PID 51120\n"
+      "============================================================\n");
+  ASSERT_EQ(digest.events.size(), 2u);
+  EXPECT_EQ(digest.events[0].reports.size(), 2u);
+  const Event& quoted = digest.events[1];
+  EXPECT_EQ(IdOf(quoted), "gloo.op_timeout");
+  EXPECT_EQ(quoted.prefix.rank, 5);
+  EXPECT_EQ(quoted.prefix.host, "n02");
+  EXPECT_EQ(FieldOf(quoted.fields, "call"), "barrier");
+  EXPECT_TRUE(quoted.prefix.launcher);
+  EXPECT_EQ(quoted.at.line, 15u);
+}
+
+TEST(SourceScanner, ARecordThatQuotesATracebackIsNone) {
+  const SourceDigest digest = Scan(
+      R"([rank3]: {"message": {"message": "KeyError: 'label'", "extraInfo": {"py_callstack": "Traceback (most recent call last):\n  File \"a.py\"", "timestamp": "1770113472"}}})"
+      "\n");
+  ASSERT_EQ(digest.events.size(), 1u);
+  EXPECT_EQ(IdOf(digest.events[0]), "elastic.error_file");
+}
+
+TEST(SourceScanner, WarningsThatNoSignatureKnowsAreRemarks) {
+  const SourceDigest digest = Scan(
+      "2026-03-01 10:00:00,100 INFO [rank 1/2] step 1\n"
+      "2026-03-01 10:00:00,200 WARNING [rank 1/2] shard 41 took 9.3 s\n"
+      "2026-03-01 10:00:00,300 WARNING [rank 1/2] " + kOom + "\n");
+  ASSERT_EQ(digest.remarks.size(), 1u);
+  EXPECT_EQ(digest.remarks[0].rank, 1);
+  EXPECT_EQ(digest.remarks[0].at.line, 2u);
+  EXPECT_EQ(digest.remarks[0].shape, "shard # took #.# s");
+}
+
 TEST(SourceScanner, TerminateChainTakesItsInnerName) {
   const SourceDigest digest =
       Scan("terminate called after throwing an instance of 'c10::DistBackendError'\n"

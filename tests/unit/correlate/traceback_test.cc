@@ -110,5 +110,11 @@ TEST(Traceback, MessageGoesOnOverLines) {
   EXPECT_EQ(parse.chains[0].raised[0].lines_end, 6u);
 }
 
+TEST(Traceback, FramesTellTheCollective) {
+  EXPECT_EQ(CollectiveInFrame("  File \"/opt/lib/torch/distributed/distributed_c10d.py\", line 1541, in all_reduce"), "all_reduce");
+  EXPECT_EQ(CollectiveInFrame("  File \"/opt/lib/torch/distributed/distributed_c10d.py\", line 40, in _store_barrier"), "");
+  EXPECT_EQ(CollectiveInFrame("  File \"/srv/train.py\", line 7, in all_reduce"), "");
+}
+
 }  // namespace
 }  // namespace firstfault

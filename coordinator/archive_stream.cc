@@ -130,6 +130,7 @@ bool ArchiveStream::Next(Block* block) {
     Fail(result);
     return false;
   }
+  if (result == ARCHIVE_WARN) Fail(result);  // a wrong checksum, told with the last block
   const uint64_t start = std::max(position_, static_cast<uint64_t>(offset));
   *block = Block{start - position_, std::string_view(static_cast<const char*>(data), size)};
   position_ = start + size;

@@ -39,9 +39,7 @@ class ScanningVisitor : public SourceVisitor {
 
 void AddProblems(const ReadSummary& summary, std::vector<std::string>* out) {
   *out = summary.problems;
-  const int64_t binary = summary.binary - summary.flight_recorder;
-  if (binary == 1) out->push_back("1 file is not text and was not read.");
-  if (binary > 1) out->push_back(Cat(binary, " files are not text and were not read."));
+  if (std::string binary = BinarySentence(summary); !binary.empty()) out->push_back(std::move(binary));
   if (summary.flight_recorder > 0) {
     out->push_back(Cat(summary.flight_recorder, " Flight Recorder dumps were found and not read."));
   }

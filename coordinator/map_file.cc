@@ -7,12 +7,15 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 
 #include "correlate/text.h"
+#include "correlate/utf8.h"
 
 namespace firstfault {
 namespace {
+
+// A line for each of 4,096 ranks is a fifth of it.
+constexpr size_t kMapBytesMax = 1 << 20;
 
 enum class ValueForm { kText, kNumber, kStream };
 
@@ -73,6 +76,9 @@ absl::StatusOr<SourceMap> SourceMap::Parse(std::string_view name, std::string_vi
     const std::vector<std::string_view> words = Words(line);
     if (words.empty()) continue;
     Line parsed{Cat(name, ":", number), std::string(words[0]), {}};
+    bool lossy = false;
+    ToUtf8(line, &lossy);
+    if (lossy) return absl::InvalidArgumentError(Cat(parsed.place, ": is not UTF-8"));
     const auto error = [&](const std::string& what) {
       return absl::InvalidArgumentError(Cat(parsed.place, ": ", what));
     };
@@ -99,11 +105,15 @@ absl::StatusOr<SourceMap> SourceMap::Parse(std::string_view name, std::string_vi
 
 absl::StatusOr<SourceMap> SourceMap::Load(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    return absl::NotFoundError(Cat("--map ", path, ": ", std::strerror(errno), "; give a readable file"));
+  if (!file) return absl::NotFoundError(Cat("--map ", path, ": ", std::strerror(errno), "; give a readable file"));
+  std::string text(kMapBytesMax + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) return absl::NotFoundError(Cat("--map ", path, " cannot be read; give a readable file"));
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (text.size() > kMapBytesMax) {
+    return absl::InvalidArgumentError(Cat("--map ", path, " is larger than ", kMapBytesMax, " bytes; name files by patterns"));
   }
-  return Parse(path, text.str());
+  return Parse(path, text);
 }
 
 void SourceMap::Apply(SourceInfo* info) const {

@@ -25,6 +25,7 @@ absl::StatusOr<std::shared_ptr<const Catalogue>> LoadCatalogue(const std::string
   std::sort(paths.begin(), paths.end());
   std::vector<v1::Catalogue> files;
   for (const std::filesystem::path& path : paths) {
+    if (!std::filesystem::is_regular_file(path, error)) return absl::NotFoundError(Cat(path.string(), " is no regular file"));
     std::ifstream in(path, std::ios::binary);
     if (!in) return absl::NotFoundError(Cat(path.string(), " cannot be opened"));
     const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());

@@ -24,8 +24,8 @@
 namespace firstfault {
 namespace {
 
-// How many wrappings were taken off.
-enum class Layer : uint8_t { kFile, kMember, kUnpacked, kCount };
+// Which wrappings were taken off: none, a file's compression, an archive's, that of a member too.
+enum class Layer : uint8_t { kFile, kOpened, kMember, kUnpacked, kCount };
 
 // One thing to read, before it is known what it is.
 struct Item {
@@ -77,12 +77,14 @@ class LimitedStream : public ByteStream {
 bool HasPart(std::string_view path, bool (*is)(std::string_view)) {
   const std::vector<std::string_view> parts = Split(path, '/');
   return std::any_of(parts.begin(), parts.end(),
-                     [&](std::string_view part) { return part != "." && is(part); });
+                     [&](std::string_view part) { return part != "." && part != ".." && is(part); });
 }
 
 std::string MemberPath(const std::string& archive, std::string_view name) {
-  while (name.starts_with("./")) name.remove_prefix(2);
-  while (name.starts_with('/')) name.remove_prefix(1);
+  // Nothing is written anywhere: a name that leads out of the archive is only a name.
+  for (const std::string_view out : {"./", "../", "/"}) {
+    while (name.starts_with(out)) name.remove_prefix(out.size());
+  }
   return Cat(archive, "/", name);
 }
 
@@ -155,7 +157,11 @@ class Reader {
       case ContentKind::kBinary:
         return CountBinary(item);
       case ContentKind::kCompressed:
-        return Unpack(&stream, item);
+        // Only so many layers: one that claimed to be another without end would never be done.
+        if (item.layer == Layer::kOpened || item.layer == Layer::kUnpacked) {
+          return problems_.Add(Trouble::kNestedArchive, item.path);
+        }
+        return Unpack(&stream, item, ArchiveStream::Layers::kCompressionOnly);
       case ContentKind::kZip:
         // Checkpoints, wheels, jars and spreadsheets are zips too.
         if (!item.path.ends_with(".zip") && !(item.named && item.fd < 0)) return CountBinary(item);
@@ -167,23 +173,26 @@ class Reader {
   }
 
   void UnpackOuter(ByteStream* stream, const Item& item) {
-    if (item.layer != Layer::kFile) return problems_.Add(Trouble::kNestedArchive, item.path);
-    Unpack(stream, item);
+    if (item.layer > Layer::kOpened) return problems_.Add(Trouble::kNestedArchive, item.path);
+    Unpack(stream, item, ArchiveStream::Layers::kAny);
   }
 
   void CountBinary(const Item& item) {
     ++summary_.binary;
     if (item.path.ends_with(".journal")) problems_.Add(Trouble::kJournalFile, item.path);
-    if (NameSource(item.path, {}).kind == SourceInfo::Kind::kFlightRecorder) ++summary_.flight_recorder;
+    if (NameSource(item.path, {}).kind == SourceInfo::Kind::kFlightRecorder) {
+      ++summary_.flight_recorder;
+    } else if (summary_.binary_named.size() < ReadProblems::kNamedMax) {
+      summary_.binary_named.push_back(item.path);
+    }
   }
 
-  void Unpack(ByteStream* packed, const Item& item) {
+  void Unpack(ByteStream* packed, const Item& item, ArchiveStream::Layers layers) {
     std::optional<ArchiveStream> archive;
-    if (item.fd >= 0) {
-      archive.emplace(item.fd);
+    if (item.fd >= 0 && layers == ArchiveStream::Layers::kAny) {
+      archive.emplace(item.fd);  // a zip's table of contents stands at its end
     } else {
-      using Layers = ArchiveStream::Layers;
-      archive.emplace(packed, item.layer == Layer::kFile ? Layers::kAny : Layers::kCompressionOnly);
+      archive.emplace(packed, layers);
     }
     int64_t members = 0;
     ArchiveStream::Member member;
@@ -201,7 +210,8 @@ class Reader {
   }
 
   void ReadMember(ArchiveStream* archive, const ArchiveStream::Member& member, const Item& outer) {
-    Item item{outer.path, outer.modified_ns, -1, false, Layer::kUnpacked};
+    const bool file = outer.layer == Layer::kFile;
+    Item item{outer.path, outer.modified_ns, -1, false, file ? Layer::kOpened : Layer::kUnpacked};
     if (!member.name.empty()) {
       if (!member.is_file || HasPart(member.name, IsHiddenName)) return;
       if (IsCodeOrDocument(member.name)) return void(++summary_.not_logs);
@@ -282,15 +292,25 @@ class Reader {
 
 }  // namespace
 
+std::string BinarySentence(const ReadSummary& summary) {
+  const int64_t count = summary.binary - summary.flight_recorder;
+  if (count == 0) return {};
+  std::string names;
+  for (const std::string& path : summary.binary_named) names += Cat(names.empty() ? "" : ", ", path);
+  if (count > static_cast<int64_t>(summary.binary_named.size())) names += ", ...";
+  return Cat(count == 1 ? "1 file is not text and was not read (" : Cat(count, " files are not text and were not read ("), names,
+             "); logs in UTF-16 must be converted to UTF-8.");
+}
+
 absl::StatusOr<ReadSummary> ReadSources(const std::vector<std::string>& paths, const ReadOptions& options,
                                         SourceVisitor* visitor) {
   ReadSummary summary = Reader(options, visitor).Read(paths);
-  if (summary.sources > 0) return summary;
-  std::string message = "no log to read in";
+  if (summary.sources > 0 && summary.bytes > 0) return summary;
+  std::string message = summary.sources > 0 ? "nothing is written in" : "no log to read in";
   for (size_t i = 0; i < paths.size() && i < 3; ++i) message += Cat(i == 0 ? " " : ", ", paths[i]);
   if (paths.size() > 3) message += Cat(" and ", paths.size() - 3, " more");
-  if (summary.binary > 0) message += Cat("; ", summary.binary, " files are binary");
-  for (const std::string& problem : summary.problems) message += Cat("\n", problem);
+    for (const std::string& problem : summary.problems) message += Cat("\n", problem);
+  if (const std::string binary = BinarySentence(summary); !binary.empty()) message += Cat("\n", binary);
   return absl::NotFoundError(message);
 }
 

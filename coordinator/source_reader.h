@@ -53,13 +53,17 @@ struct ReadSummary {
   int64_t empty = 0;            // of these, without a byte
   int64_t binary = 0;           // not text, not read
   int64_t flight_recorder = 0;  // of these, dumps of torch's Flight Recorder
+  std::vector<std::string> binary_named;  // the first few of the others
   int64_t not_logs = 0;         // source code and documents in folders and archives
   int64_t duplicates = 0;       // files that were read under another name
   uint64_t bytes = 0;           // text read, before decoding
   std::vector<std::string> problems;
 };
 
-// `paths`: files, folders, archives, or "-" for standard input.
+// What was not text, in a sentence with a few names; empty if there was nothing.
+std::string BinarySentence(const ReadSummary& summary);
+
+// `paths`: files, folders, archives, or "-" for standard input. NotFound where no text at all was read.
 absl::StatusOr<ReadSummary> ReadSources(const std::vector<std::string>& paths, const ReadOptions& options,
                                         SourceVisitor* visitor);
 

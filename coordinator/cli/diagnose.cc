@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "coordinator/cli/arguments.h"
@@ -35,6 +36,11 @@ struct Flags {
   std::vector<std::string> timezones, paths;
 };
 
+// An unset variable of a script must not pass for an option that was not given.
+CLI::Validator NotEmpty() {
+  return {[](const std::string& value) { return std::string(value.empty() ? "has no value" : ""); }, ""};
+}
+
 void Declare(CLI::App* app, Flags* flags) {
   auto* json = app->add_flag("--json", flags->json, "Print the report as JSON");
   auto* markdown = app->add_flag("--markdown", flags->markdown, "Print the report to paste into a ticket");
@@ -43,23 +49,28 @@ void Declare(CLI::App* app, Flags* flags) {
   markdown->excludes(one_line);
   app->add_flag("--explain", flags->explain, "Also list the timeline and every hypothesis with its evidence");
   app->add_flag("--full", flags->full, "Do not cut long lines nor fold long blocks");
-  app->add_option("--job", flags->job, "Only sources of this job")->type_name("ID");
+  auto* job = app->add_option("--job", flags->job, "Only sources of this job")->type_name("ID");
+  job->check(NotEmpty());
   app->add_option("--attempt", flags->attempt, "This attempt instead of the last one")
       ->type_name("N")
       ->check(CLI::Range(0, INT32_MAX));
   app->add_option("--since", flags->since,
                   "Leave out what is earlier: RFC 3339, or YYYY-MM-DD HH:MM[:SS] in UTC")
-      ->type_name("T");
-  app->add_option("--until", flags->until, "Leave out what is later")->type_name("T");
+      ->type_name("T")
+      ->check(NotEmpty());
+  app->add_option("--until", flags->until, "Leave out what is later")->type_name("T")
+      ->check(NotEmpty());
   app->add_option("--timezone", flags->timezones,
                   "Zone of a host's stamps: n01=Europe/Berlin, *=UTC (repeatable)")
       ->type_name("HOST=ZONE")
       ->allow_extra_args(false);
   app->add_option("--map", flags->map, "File of 'GLOB key=value...' lines: which file is whose")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(NotEmpty());
   app->add_option("--signatures", flags->signatures,
                   "Folder of *.txtpb files instead of the built-in catalogue")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->check(NotEmpty());
   app->add_option("PATH", flags->paths, "Files, folders, archives, or - for standard input")->required();
 }
 
@@ -107,6 +118,25 @@ absl::StatusOr<LoadedSources> LoadWithProgress(const Engine& engine, const Flags
   return loaded;
 }
 
+// Why nothing is left, with what --job could have named.
+std::string NothingOf(const Flags& flags, const std::vector<SourceDigest>& digests) {
+  std::set<std::string> seen;
+  for (const SourceDigest& digest : digests) {
+    const std::string job = digest.info.job ? digest.info.job->value : "without a name";
+    seen.insert(digest.info.attempt ? Cat("job ", job, ", attempt ", digest.info.attempt->value) : Cat("job ", job));
+  }
+  std::string message = "no log belongs to";
+  if (flags.job) message += Cat(" job ", *flags.job);
+  if (flags.attempt) message += Cat(flags.job ? ", attempt " : " attempt ", *flags.attempt);
+  message += "; the logs are of";
+  constexpr size_t kNamedMax = 5;
+  size_t named = 0;
+  for (const std::string& job : seen) {
+    if (named++ < kNamedMax) message += Cat(named == 1 ? " " : "; ", job);
+  }
+  return message;
+}
+
 }  // namespace
 
 int Diagnose(const std::vector<std::string>& arguments) {
@@ -130,6 +160,9 @@ int Diagnose(const std::vector<std::string>& arguments) {
   if (!loaded.ok()) return Complain(loaded.status());
   options.input_problems = std::move(loaded->problems);
   const v1::Report report = Correlate(engine, loaded->digests, options);
+  if ((flags.job || flags.attempt) && report.completeness().sources().empty()) {
+    return Complain(NothingOf(flags, loaded->digests), kExitNoInput);
+  }
   return Print(Render(report, flags), ExitCodeOf(report));
 }
 

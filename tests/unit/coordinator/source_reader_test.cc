@@ -350,6 +350,43 @@ TEST(SourceReader, ArchivesInsideArchivesAreLeft) {
   EXPECT_NE(ProblemWith(read.summary, "a.tar/inner.tar.gz is an archive inside"), "");
 }
 
+// A file that only pretends to be compressed unpacks to itself.
+TEST(SourceReader, WhatPretendsToBeCompressedIsRead) {
+  const TempFolder folder;
+  for (const char* name : {"XXXX1AY&SYhello.log", "BZxx1AY&SY.log"}) {
+    folder.Write(name, Cat(std::string(name).substr(0, 10), "hello world\n", kLog));
+  }
+  folder.Write("BZh9.log", Cat("BZh91AY&SY", kLog));
+  const Result read = ReadAll(folder, {folder.path()});
+  EXPECT_EQ(read.kept.order, (std::vector<std::string>{"BZxx1AY&SY.log", "XXXX1AY&SYhello.log"}));
+  EXPECT_NE(ProblemWith(read.summary, "BZh9.log"), "");
+}
+
+TEST(SourceReader, NulsAtTheBeginOfACompressedLogAreNoArchive) {
+  const TempFolder folder;
+  const std::string text = std::string(1024, '\0') + std::string(kLog);
+  for (const char* filter : {"gzip", "xz", "zstd"}) folder.Write(Cat("a.log.", filter), Compressed(filter, text));
+  const Result read = ReadAll(folder, {folder.path()});
+  EXPECT_EQ(read.summary.bytes, 3 * text.size());
+}
+
+TEST(SourceReader, MembersWithNamesThatLeadOutsideAreReadAndNothingIsWritten) {
+  const TempFolder folder;
+  folder.Write("up.tar", Packed("ustar", "none", {{"../../n01/a.log", kLog}}));
+  const Result read = ReadAll(folder, {folder.path()});
+  EXPECT_EQ(read.kept.order, std::vector<std::string>{"up.tar/n01/a.log"});
+}
+
+TEST(SourceReader, AWrongChecksumInAZipIsDamage) {
+  const TempFolder folder;
+  std::string zip = Packed("zip", "none", {{"a.log", kLog}}, "zip:compression=store");
+  const size_t at = zip.find(kLog);
+  ASSERT_NE(at, std::string::npos) << "the member is not stored";
+  zip[at] ^= 1;
+  folder.Write("bad.zip", zip);
+  EXPECT_NE(ProblemWith(ReadAll(folder, {folder.path()}).summary, "is damaged"), "");
+}
+
 TEST(SourceReader, BombsEndAtTheLimits) {
   const TempFolder folder;
   ReadOptions options;

@@ -79,7 +79,7 @@ v1::EventView View(const JobClock& clock, const PlacedEvent& placed, bool whole)
   SetText(event.text, &out);
   if (whole) {
     for (const std::string& line : event.block) out.add_block(ToUtf8(line, nullptr));
-    for (const std::string& line : event.context) out.add_context(ToUtf8(line, nullptr));
+    for (const std::string_view line : Lines(event.context)) out.add_context(ToUtf8(line, nullptr));
   }
   if (placed.place.rank) out.set_rank(*placed.place.rank);
   out.set_signature(std::string(placed.id()));

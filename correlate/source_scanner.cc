@@ -29,8 +29,8 @@ constexpr size_t kHeadLines = 64, kBeforeFaultLines = 48, kTailLines = 96;
 constexpr size_t kHabitLines = 64;
 // Context kept with the first fault of a source.
 constexpr size_t kContextLines = 100, kContextBytes = 16 << 10;
-// The same where the source shows effects only: thousands of ranks do.
-constexpr size_t kEffectContextBytes = 4 << 10;
+// The same where the source shows effects only: thousands of ranks do, and few of them are ever shown.
+constexpr size_t kEffectContextBytes = 2 << 10;
 // Raw text kept of a progress or memory line.
 constexpr size_t kSampleTextBytes = 400;
 // Copies of one (writer, signature) kept in full; later ones are counted.
@@ -124,11 +124,26 @@ class SourceScanner::Impl {
     if (!window_.empty() && window_.back() != '\n') ++digest_.lines;
     Thin(&digest_.progress);
     Thin(&digest_.memory);
+    digest_.writers.reserve(writers_.size());
     for (auto& [key, writer] : writers_) digest_.writers.push_back(std::move(writer));
+    ShrinkToFit();
     return std::move(digest_);
   }
 
  private:
+  // Thousands of digests are kept until the last source is read.
+  void ShrinkToFit() {
+    for (std::vector<Event>* events : {&digest_.events, &digest_.facts}) {
+      for (Event& event : *events) {
+        event.fields.shrink_to_fit();
+        event.block.shrink_to_fit();
+      }
+      events->shrink_to_fit();
+    }
+    digest_.progress.shrink_to_fit();
+    digest_.memory.shrink_to_fit();
+  }
+
   uint64_t End() const { return base_ + window_.size(); }
   std::string_view Bytes(uint64_t begin, uint64_t end) const {
     FF_CHECK(begin >= base_ && end <= End() && begin <= end);
@@ -185,13 +200,15 @@ class SourceScanner::Impl {
 
   void WorkOn(const LineHit& hit) {
     // Another writer's line glued behind this one, or behind a progress bar, is a line of its own.
-    const SourceLine whole(hit.begin, Bytes(hit.begin, hit.end), habits_);
-    std::vector<size_t> cuts = GluedStarts(whole.text);
+    const std::string_view raw = Bytes(hit.begin, hit.end);
+    const bool dirty = NeedsCleaning(raw);
+    const std::string cleaned = dirty ? CleanLine(raw) : std::string();
+    const std::string_view whole = dirty ? cleaned : raw;
+    std::vector<size_t> cuts = GluedStarts(whole);
     cuts.insert(cuts.begin(), 0);
     for (size_t i = 0; i < cuts.size(); ++i) {
-      const size_t end = i + 1 < cuts.size() ? cuts[i + 1] : whole.text.size();
-      const std::string piece(whole.text.substr(cuts[i], end - cuts[i]));
-      auto line = std::make_unique<SourceLine>(hit.begin, piece, habits_);
+      const size_t end = i + 1 < cuts.size() ? cuts[i + 1] : whole.size();
+      auto line = std::make_unique<SourceLine>(hit.begin, whole.substr(cuts[i], end - cuts[i]), habits_);
       std::vector<Match> matches = MatchLine(*line, hit.patterns);
       if (matches.empty()) continue;
       if (Cancel(matches, *line)) {
@@ -568,19 +585,17 @@ class SourceScanner::Impl {
     digest_.events.push_back(std::move(event));
   }
 
-  std::vector<std::string> LinesBefore(uint64_t offset, size_t count, size_t bytes) const {
-    std::vector<std::string> out;
-    uint64_t at = offset;
-    while (at > base_ && out.size() < count && bytes > 0) {
-      const uint64_t begin = LineBegin(at - 1);
-      const std::string_view line = Bytes(begin, at - 1);
-      if (line.size() > bytes) break;
-      bytes -= line.size();
-      out.emplace_back(line);
-      at = begin;
+  // Whole lines that end at `offset`, with their newlines: at most `count`, and `bytes` without the newlines.
+  std::string LinesBefore(uint64_t offset, size_t count, size_t bytes) const {
+    uint64_t begin = offset;
+    for (size_t i = 0; i < count && begin > base_; ++i) {
+      const uint64_t line = LineBegin(begin - 1);
+      const uint64_t size = begin - 1 - line;
+      if (bytes == 0 || size > bytes) break;
+      bytes -= size;
+      begin = line;
     }
-    std::reverse(out.begin(), out.end());
-    return out;
+    return std::string(Bytes(begin, offset));
   }
 
   std::optional<Stamp> StampBefore(uint64_t offset) const {
@@ -617,7 +632,10 @@ class SourceScanner::Impl {
     const Prefix& prefix = line.peeled.prefix;
     std::optional<int32_t> rank = prefix.rank ? prefix.rank : fields.rank;
     if (fields.step) {
-      digest_.progress.push_back({at, rank, *fields.step, fields.bar, prefix.stamp, std::string(line.raw.substr(0, kSampleTextBytes))});
+      std::optional<ClockReading> stamp;
+      if (prefix.stamp) stamp = *prefix.stamp;
+      std::string text(line.raw.substr(0, fields.bar ? kSampleTextBytes : 0));
+      digest_.progress.push_back({at, rank, *fields.step, fields.bar, stamp, std::move(text)});
     }
     for (const auto& [bytes, device] : {std::pair(fields.memory_bytes, false), std::pair(fields.device_memory_bytes, true)}) {
       if (bytes) digest_.memory.push_back({at, rank, *bytes, device, std::string(line.raw.substr(0, kSampleTextBytes))});

@@ -130,6 +130,7 @@ int Diagnose(const std::vector<std::string>& arguments) {
   if (!loaded.ok()) return Complain(loaded.status());
   options.input_problems = std::move(loaded->problems);
   const v1::Report report = Correlate(engine, loaded->digests, options);
+  loaded->digests = std::vector<SourceDigest>();  // of thousands of sources; the rendered report is large as well
   return Print(Render(report, flags), ExitCodeOf(report));
 }
 

@@ -55,9 +55,10 @@ constexpr size_t kHoleRunMin = 64;
 constexpr size_t kControlShareMax = 20;  // at most one byte in this many
 
 bool IsControl(char c) {
+  // Without branches: it is asked of every byte of a head.
   const auto byte = static_cast<unsigned char>(c);
-  return byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r' && byte != '\f' && byte != '\b' &&
-         byte != 0x1b;
+  return (byte < 0x20) & (byte != '\t') & (byte != '\n') & (byte != '\r') & (byte != '\f') & (byte != '\b') &
+         (byte != 0x1b);
 }
 
 // "BZh", the block size, then the mark of a block or of the end.

@@ -4,8 +4,10 @@
 #include <re2/set.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -33,8 +35,7 @@ class RowSet {
           part == Part::kFile ? Cat("(?:.*/)?", "(?:", row.pattern, ")") : std::string(row.pattern);
       std::string error;
       FF_CHECK(set_.Add(pattern, &error) == static_cast<int>(rows_.size()));
-      rows_.push_back({&row, std::make_unique<RE2>(pattern)});
-      FF_CHECK(rows_.back().regex->NumberOfCapturingGroups() <= kGroupsMax);
+      rows_.emplace_back(row, pattern);
     }
     FF_CHECK(set_.Compile());
   }
@@ -44,7 +45,8 @@ class RowSet {
                              std::map<std::string_view, std::string_view>* groups) const {
     thread_local std::vector<int> hits;
     if (!set_.Match(text, &hits)) return nullptr;
-    const Row& row = rows_[*std::min_element(hits.begin(), hits.end())];
+    const Row& row = rows_[static_cast<size_t>(*std::min_element(hits.begin(), hits.end()))];
+    const RE2& regex = row.Regex();
     re2::StringPiece values[kGroupsMax];
     RE2::Arg args[kGroupsMax];
     const RE2::Arg* pointers[kGroupsMax];
@@ -52,20 +54,29 @@ class RowSet {
       args[i] = &values[i];
       pointers[i] = &args[i];
     }
-    if (!RE2::FullMatchN(text, *row.regex, pointers, row.regex->NumberOfCapturingGroups())) return nullptr;
-    for (const auto& [name, index] : row.regex->NamedCapturingGroups()) {
+    if (!RE2::FullMatchN(text, regex, pointers, regex.NumberOfCapturingGroups())) return nullptr;
+    for (const auto& [name, index] : regex.NamedCapturingGroups()) {
       if (values[index - 1].data() != nullptr) (*groups)[name] = values[index - 1];
     }
-    return row.row;
+    return &row.row;
   }
 
  private:
+  // The set says which row it is; its groups are read with the row's own expression, compiled on first use.
   struct Row {
-    const SourceNameRow* row;
-    std::unique_ptr<RE2> regex;
+    Row(const SourceNameRow& row_in, std::string pattern_in) : row(row_in), pattern(std::move(pattern_in)) {}
+    const RE2& Regex() const {
+      std::call_once(once, [this] { regex = std::make_unique<RE2>(pattern); });
+      FF_CHECK(regex->NumberOfCapturingGroups() <= kGroupsMax);
+      return *regex;
+    }
+    const SourceNameRow& row;
+    const std::string pattern;
+    mutable std::once_flag once;
+    mutable std::unique_ptr<RE2> regex;
   };
   RE2::Set set_;
-  std::vector<Row> rows_;
+  std::deque<Row> rows_;  // rows are not moved
 };
 
 const RowSet& FileRows() {

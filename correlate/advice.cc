@@ -42,7 +42,7 @@ bool AlreadyOn(const Incident& incident, const std::string& setting) {
       for (const Event& event : *list) {
         if (FieldOf(event.fields, "key") == name && FieldOf(event.fields, "value").find(value) != std::string_view::npos) return true;
         if (Shows(event.text, setting)) return true;
-        for (const std::string& line : event.context) {
+        for (const std::string_view line : Lines(event.context)) {
           if (Shows(line, setting)) return true;
         }
       }

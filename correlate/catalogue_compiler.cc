@@ -1,9 +1,10 @@
-// catalogue_compiler: the build-time program that turns correlate/signatures/*.txtpb into the blob that
-// the library carries: the merged catalogue with its anchors. A row that breaks a rule fails the build
-// here, with its id. Not part of the library (it reads and writes files).
+// catalogue_compiler: the build-time program that turns correlate/signatures/*.txtpb into the blobs that
+// the library carries: the merged catalogue with its anchors, without and with the text that only people
+// read. A row that breaks a rule fails the build here, with its id. Not part of the library (it reads and
+// writes files).
 //
 // Usage: catalogue_compiler --check FILE...            check rows and their examples
-//        catalogue_compiler CATALOGUE_OUT FILE...
+//        catalogue_compiler CATALOGUE_OUT PAGES_OUT FILE...
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -70,14 +71,34 @@ int CheckExamples(const Catalogue& catalogue) {
   return bad;
 }
 
+// What reading logs and reasoning about them needs.
+v1::Catalogue WithoutPages(v1::Catalogue rows) {
+  rows.clear_healthy();
+  for (v1::Signature& row : *rows.mutable_signature()) {
+    row.clear_symptom();
+    row.clear_mechanism();
+    row.clear_affected();
+    row.clear_does_not_prove();
+    row.clear_related();
+    row.clear_source();
+    row.clear_evidence();
+    row.clear_positive();
+    row.clear_negative();
+    row.clear_prose();
+    for (v1::Pattern& pattern : *row.mutable_pattern()) pattern.clear_versions();
+  }
+  return rows;
+}
+
 int Main(int argc, char** argv) {
   const bool check = argc > 1 && std::string_view(argv[1]) == "--check";
-  if (argc <= 2) {
-    std::fprintf(stderr, "usage: %s --check FILE... | CATALOGUE_OUT FILE...\n", argv[0]);
+  const int first_file = check ? 2 : 3;
+  if (argc <= first_file) {
+    std::fprintf(stderr, "usage: %s --check FILE... | CATALOGUE_OUT PAGES_OUT FILE...\n", argv[0]);
     return 64;
   }
   std::vector<v1::Catalogue> files;
-  for (int i = 2; i < argc; ++i) {
+  for (int i = first_file; i < argc; ++i) {
     v1::Catalogue& file = files.emplace_back();
     if (!ParseFile(argv[i], &file)) return 1;
   }
@@ -92,7 +113,8 @@ int Main(int argc, char** argv) {
                 (*catalogue)->patterns().size(), bad);
     return bad == 0 ? 0 : 1;
   }
-  std::ofstream(argv[1], std::ios::binary) << (*catalogue)->merged().SerializeAsString();
+  std::ofstream(argv[1], std::ios::binary) << WithoutPages((*catalogue)->merged()).SerializeAsString();
+  std::ofstream(argv[2], std::ios::binary) << (*catalogue)->merged().SerializeAsString();
   return 0;
 }
 

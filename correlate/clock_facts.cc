@@ -59,7 +59,7 @@ constexpr ClockFactRow kRows[] = {
 // A connection that the far end closed: the process there has ended.
 constexpr std::string_view kPeerClosedIds[] = {"nccl.net.peer_closed", "gloo.closed", "gloo.reset"};
 
-bool IsWall(const Stamp& stamp) {
+bool IsWall(const ClockReading& stamp) {
   return stamp.clock == Stamp::Clock::kWallUtc || stamp.clock == Stamp::Clock::kWallLocal;
 }
 
@@ -129,7 +129,7 @@ class Collector {
   }
 
  private:
-  std::optional<Reading> Read(const std::optional<Stamp>& stamp, const SourceDigest& source,
+  std::optional<Reading> Read(const std::optional<ClockReading>& stamp, const SourceDigest& source,
                               std::string_view host) {
     if (!stamp) return std::nullopt;
     std::optional<Reading> reading = reader_.Read(*stamp, source.info, host);
@@ -251,6 +251,7 @@ class Collector {
         steps_[reading.clock][step].Join(reading.first_ns, reading.last_ns);
       }
     }
+    runs_ = std::vector<StepRun>();  // as large as the steps, and done with
   }
 
   // The first line of each host that states a cause. A line without a stamp stands behind the one before it.
@@ -504,7 +505,7 @@ StampReader::StampReader(const Incident& incident) {
     for (const bool zoned : {false, true}) clocks_.push_back({host, zoned});
   }
   std::optional<int64_t> dated, undated;
-  const auto see = [&](const std::optional<Stamp>& stamp) {
+  const auto see = [&](const std::optional<ClockReading>& stamp) {
     if (stamp && IsWall(*stamp)) {
       std::optional<int64_t>& seen = stamp->year_known ? dated : undated;
       if (stamp->ns <= kReadingMaxNs) seen = std::max(seen.value_or(0), stamp->ns);
@@ -520,7 +521,7 @@ StampReader::StampReader(const Incident& incident) {
   around_year_ = YearOf(around_ns_ / kDayNs);
 }
 
-std::optional<Reading> StampReader::Read(const Stamp& stamp, const SourceInfo& source,
+std::optional<Reading> StampReader::Read(const ClockReading& stamp, const SourceInfo& source,
                                          std::string_view host) const {
   const auto known = first_clock_.find(host);
   if (!IsWall(stamp) || known == first_clock_.end() || stamp.ns > kReadingMaxNs || stamp.ns < 0)

@@ -59,7 +59,7 @@ class StampReader {
  public:
   explicit StampReader(const Incident& incident);
   // nullopt: no wall clock, or no host of the incident.
-  std::optional<Reading> Read(const Stamp& stamp, const SourceInfo& source, std::string_view host) const;
+  std::optional<Reading> Read(const ClockReading& stamp, const SourceInfo& source, std::string_view host) const;
   // Two for each host of the incident, sorted by host.
   const std::vector<Clock>& clocks() const { return clocks_; }
   // Whether any stamp of the incident has a year: else no reading is a date.

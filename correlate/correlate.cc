@@ -79,7 +79,7 @@ v1::EventView View(const JobClock& clock, const PlacedEvent& placed, bool whole)
   SetText(event.text, &out);
   if (whole) {
     for (const std::string& line : event.block) out.add_block(ToUtf8(line, nullptr));
-    for (const std::string& line : event.context) out.add_context(ToUtf8(line, nullptr));
+    for (const std::string_view line : Lines(event.context)) out.add_context(ToUtf8(line, nullptr));
   }
   if (placed.place.rank) out.set_rank(*placed.place.rank);
   out.set_signature(std::string(placed.id()));
@@ -166,6 +166,7 @@ void FillCompleteness(const Incident& incident, const CorrelateOptions& options,
     view->set_lines(source->lines);
     view->set_bytes(source->bytes);
     view->set_lines_cut(source->lines_cut);
+    view->set_events_dropped(source->events_dropped);
   }
   for (const std::string& problem : options.input_problems) out->add_input_problems(ToUtf8(problem, nullptr));
   if (incident.left_out > 0) {

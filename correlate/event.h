@@ -22,8 +22,8 @@ namespace firstfault {
 // configuration dumps are longer and say nothing more.
 inline constexpr size_t kTextBytesMax = 16 << 10;
 
-// A reading of a named clock, as printed on a line.
-struct Stamp {
+// A reading of a named clock.
+struct ClockReading {
   enum class Clock : uint8_t {
     kWallUtc,    // wall clock with a known zone: `ns` is Unix time
     kWallLocal,  // wall clock without a zone: `ns` as if the digits were UTC
@@ -34,7 +34,11 @@ struct Stamp {
   bool year_known = true;          // false: `ns` is computed with year 1970
   int64_t ns = 0;
   int64_t resolution_ns = 1'000'000'000;
-  std::string text;                // the digits as printed
+};
+
+// As printed on a line.
+struct Stamp : ClockReading {
+  std::string text;  // the digits
 };
 
 // Fields that line prefixes carry, each optional. See correlate/parse/prefix.h.
@@ -48,11 +52,8 @@ struct Prefix {
   std::optional<int32_t> pid;
   std::optional<int32_t> world_size;  // "(3/4)"
   std::string host;
-  std::string ip;
   std::string level;                  // one letter: I W E F D C, or empty
-  std::string stream;                 // stdout or stderr where a prefix says so
   std::string group;                  // process group id or description
-  std::optional<int64_t> repeated;    // Ray "[repeated 7x across cluster]"
   bool kernel = false;                // a kernel ring line
   bool launcher = false;              // torchrun's own logger, srun, slurmstepd: not a rank's words
   bool partial = false;               // CRI "P": the line goes on in the next record
@@ -60,8 +61,8 @@ struct Prefix {
   size_t length = 0;                  // bytes of the line that are prefix
 };
 
-// A captured field: name as in the catalogue, text as printed.
-using Fields = std::vector<std::pair<std::string, std::string>>;
+// A captured field: name as in the catalogue (a view of it: the catalogue outlives the events), text as printed.
+using Fields = std::vector<std::pair<std::string_view, std::string>>;
 
 inline std::string_view FieldOf(const Fields& fields, std::string_view name) {
   for (const auto& [key, value] : fields) {
@@ -91,7 +92,7 @@ struct Event {
   Fields fields;           // captures of all matches in the block; the deciding line's first
   std::string text;        // the deciding line, raw
   std::vector<std::string> block;    // other lines of the event, raw, in order
-  std::vector<std::string> context;  // lines before it, for the first fault of a source
+  std::string context;               // lines before it, each with its newline; first fault of a source only
   std::vector<uint32_t> also;        // other signatures matched in the block
   std::string exception;             // class name where a traceback ended in one
   bool in_traceback = false;
@@ -107,8 +108,8 @@ struct Progress {
   std::optional<int32_t> rank;
   int64_t step = 0;
   bool bar = false;  // a progress bar of one phase, not a training step
-  std::optional<Stamp> stamp;
-  std::string text;  // raw line, cut
+  std::optional<ClockReading> stamp;
+  std::string text;  // raw line, cut; of bars only
 };
 
 // A line that its writer marks as a warning or worse, and that no signature knows.
@@ -125,7 +126,7 @@ struct Sample {
   std::optional<int32_t> rank;
   double value = 0;
   bool device = false;  // GPU memory, else host memory
-  std::string text;  // raw line
+  std::string text;     // raw line, cut; of host memory only
 };
 
 // The last words of one writer of a source (a rank in a merged log; else one per source).
@@ -166,6 +167,7 @@ struct SourceDigest {
   std::vector<Remark> remarks;    // likewise
   std::vector<Writer> writers;
   int64_t lines = 0, bytes = 0;
+  int64_t events_dropped = 0;     // more different ones than a digest holds
   int64_t lines_cut = 0;          // longer than kLineBytesMax: the rest of the line was skipped
   std::vector<uint32_t> benign;   // signatures of harmless lines that were seen, each once
 };

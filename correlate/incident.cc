@@ -77,6 +77,9 @@ class Builder {
     for (const SourceDigest* source : incident_.sources) CollectHost(*source);
     CollectWriters();
     for (const SourceDigest* source : incident_.sources) CollectFacts(*source);
+    size_t events = 0;
+    for (const SourceDigest* source : incident_.sources) events += source->events.size();
+    incident_.events.reserve(events);
     for (const SourceDigest* source : incident_.sources) PlaceEvents(*source);
     for (const SourceDigest* source : incident_.sources) CollectRanks(*source);
     KeepOwnRemarks();

@@ -29,14 +29,17 @@ constexpr size_t kHeadLines = 64, kBeforeFaultLines = 48, kTailLines = 96;
 constexpr size_t kHabitLines = 64;
 // Context kept with the first fault of a source.
 constexpr size_t kContextLines = 100, kContextBytes = 16 << 10;
-// The same where the source shows effects only: thousands of ranks do.
-constexpr size_t kEffectContextBytes = 4 << 10;
+// The same where the source shows effects only: thousands of ranks do, and few of them are ever shown.
+constexpr size_t kEffectContextBytes = 2 << 10;
 // Raw text kept of a progress or memory line.
 constexpr size_t kSampleTextBytes = 400;
 // Copies of one (writer, signature) kept in full; later ones are counted.
 constexpr int64_t kCopiesMax = 16;
 constexpr size_t kBlockLinesMax = 64, kContinuationLinesMax = 6;
-constexpr size_t kEventsMax = 20000, kFactsMax = 4000, kWritersMax = 8192;
+constexpr size_t kEventsMax = 20000;
+// Room that only causes may use: effects of thousands of ranks must not crowd out the line that explains them.
+constexpr size_t kCausesMore = 4000;
+constexpr size_t kFactsMax = 4000, kWritersMax = 8192;
 // Progress and memory samples kept of one rank in one source: the first ones and the last ones.
 constexpr size_t kSamplesFirst = 4, kSamplesLast = 12;
 // Sampled lines of a source on which the rows are tried that the search leaves out.
@@ -144,11 +147,40 @@ class SourceScanner::Impl {
     Thin(&digest_.progress);
     Thin(&digest_.memory);
     Thin(&digest_.remarks);
+    DropEarlierDeviceMemory();
+    digest_.writers.reserve(writers_.size());
     for (auto& [key, writer] : writers_) digest_.writers.push_back(std::move(writer));
+    ShrinkToFit();
     return std::move(digest_);
   }
 
  private:
+  // Of a device, the last figure of each rank is compared with its twins'; how it got there is not asked.
+  void DropEarlierDeviceMemory() {
+    std::set<std::optional<int32_t>> later;
+    std::vector<Sample>& samples = digest_.memory;
+    const auto earlier = [&](const Sample& sample) { return sample.device && !later.insert(sample.rank).second; };
+    std::vector<Sample> kept;
+    for (auto it = samples.rbegin(); it != samples.rend(); ++it) {
+      if (!earlier(*it)) kept.push_back(std::move(*it));
+    }
+    std::reverse(kept.begin(), kept.end());
+    samples = std::move(kept);
+  }
+
+  // Thousands of digests are kept until the last source is read.
+  void ShrinkToFit() {
+    for (std::vector<Event>* events : {&digest_.events, &digest_.facts}) {
+      for (Event& event : *events) {
+        event.fields.shrink_to_fit();
+        event.block.shrink_to_fit();
+      }
+      events->shrink_to_fit();
+    }
+    digest_.progress.shrink_to_fit();
+    digest_.memory.shrink_to_fit();
+  }
+
   uint64_t End() const { return base_ + window_.size(); }
   std::string_view Bytes(uint64_t begin, uint64_t end) const {
     FF_CHECK(begin >= base_ && end <= End() && begin <= end);
@@ -205,13 +237,15 @@ class SourceScanner::Impl {
 
   void WorkOn(const LineHit& hit) {
     // Another writer's line glued behind this one, or behind a progress bar, is a line of its own.
-    const SourceLine whole(hit.begin, Bytes(hit.begin, hit.end), habits_);
-    std::vector<size_t> cuts = GluedStarts(whole.text);
+    const std::string_view raw = Bytes(hit.begin, hit.end);
+    const bool dirty = NeedsCleaning(raw);
+    const std::string cleaned = dirty ? CleanLine(raw) : std::string();
+    const std::string_view whole = dirty ? cleaned : raw;
+    std::vector<size_t> cuts = GluedStarts(whole);
     cuts.insert(cuts.begin(), 0);
     for (size_t i = 0; i < cuts.size(); ++i) {
-      const size_t end = i + 1 < cuts.size() ? cuts[i + 1] : whole.text.size();
-      const std::string piece(whole.text.substr(cuts[i], end - cuts[i]));
-      auto line = std::make_unique<SourceLine>(hit.begin, piece, habits_);
+      const size_t end = i + 1 < cuts.size() ? cuts[i + 1] : whole.size();
+      auto line = std::make_unique<SourceLine>(hit.begin, whole.substr(cuts[i], end - cuts[i]), habits_);
       std::vector<Match> matches = MatchLine(*line, hit.patterns);
       if (matches.empty()) continue;
       if (Cancel(matches, *line)) {
@@ -621,8 +655,11 @@ class SourceScanner::Impl {
     auto [it, fresh] = copies_.try_emplace(key, Copies{0, digest_.events.size()});
     Copies& copies = it->second;
     ++copies.count;
-    if (copies.count > kCopiesMax || digest_.events.size() >= kEventsMax) {
-      if (copies.first < digest_.events.size()) {
+    const size_t room = kEventsMax + (signature.role == Role::kInitiating ? kCausesMore : 0);
+    if (copies.count > kCopiesMax || digest_.events.size() >= room) {
+      if (copies.first >= digest_.events.size()) {
+        ++digest_.events_dropped;
+      } else {
         ++digest_.events[copies.first].count;
         digest_.events[copies.first].last_at = PositionOf(line.offset);
       }
@@ -643,19 +680,17 @@ class SourceScanner::Impl {
     digest_.events.push_back(std::move(event));
   }
 
-  std::vector<std::string> LinesBefore(uint64_t offset, size_t count, size_t bytes) const {
-    std::vector<std::string> out;
-    uint64_t at = offset;
-    while (at > base_ && out.size() < count && bytes > 0) {
-      const uint64_t begin = LineBegin(at - 1);
-      const std::string_view line = Bytes(begin, at - 1);
-      if (line.size() > bytes) break;
-      bytes -= line.size();
-      out.emplace_back(line);
-      at = begin;
+  // Whole lines that end at `offset`, with their newlines: at most `count`, and `bytes` without the newlines.
+  std::string LinesBefore(uint64_t offset, size_t count, size_t bytes) const {
+    uint64_t begin = offset;
+    for (size_t i = 0; i < count && begin > base_; ++i) {
+      const uint64_t line = LineBegin(begin - 1);
+      const uint64_t size = begin - 1 - line;
+      if (bytes == 0 || size > bytes) break;
+      bytes -= size;
+      begin = line;
     }
-    std::reverse(out.begin(), out.end());
-    return out;
+    return std::string(Bytes(begin, offset));
   }
 
   std::optional<Stamp> StampBefore(uint64_t offset) const {
@@ -694,10 +729,13 @@ class SourceScanner::Impl {
     // "FloatingPointError: loss is nan at step 41" is no step that was made.
     const bool exception = line.peeled.starts.size() > line.peeled.dialects.size() + 1;
     if (fields.step && !exception) {
-      digest_.progress.push_back({at, rank, *fields.step, fields.bar, prefix.stamp, std::string(line.raw.substr(0, kSampleTextBytes))});
+      std::optional<ClockReading> stamp;
+      if (prefix.stamp) stamp = *prefix.stamp;
+      std::string text(line.raw.substr(0, fields.bar ? kSampleTextBytes : 0));
+      digest_.progress.push_back({at, rank, *fields.step, fields.bar, stamp, std::move(text)});
     }
     for (const auto& [bytes, device] : {std::pair(fields.memory_bytes, false), std::pair(fields.device_memory_bytes, true)}) {
-      if (bytes) digest_.memory.push_back({at, rank, *bytes, device, std::string(line.raw.substr(0, kSampleTextBytes))});
+      if (bytes) digest_.memory.push_back({at, rank, *bytes, device, std::string(line.raw.substr(0, device ? 0 : kSampleTextBytes))});
     }
     if (IsRemark(line)) {
       digest_.remarks.push_back({at, rank, prefix.local_rank, std::string(line.raw.substr(0, kSampleTextBytes)), ShapeOf(line.message())});

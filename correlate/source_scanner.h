@@ -27,8 +27,11 @@ struct Engine {
   std::shared_ptr<const PatternSet> patterns;
 };
 
-// The engine compiled into this program.
+// The engine compiled into this program. Its rows are without the examples and the page text that no diagnosis
+// reads: unpacking them would take longer than reading a small log.
 const Engine& BuiltInEngine();
+// The same rows, in the same order, with all of their text.
+const std::shared_ptr<const Catalogue>& BuiltInPages();
 
 // Working memory of a scanner, kept by the caller so that thousands of small sources do not pay for it
 // anew. One at a time.

@@ -67,6 +67,12 @@ inline std::vector<std::string_view> Split(std::string_view text, char separator
   return out;
 }
 
+// The lines of a text in which every line has its newline.
+inline std::vector<std::string_view> Lines(std::string_view text) {
+  if (text.empty()) return {};
+  return Split(text.substr(0, text.size() - 1), '\n');
+}
+
 }  // namespace firstfault
 
 #endif  // FIRSTFAULT_CORRELATE_TEXT_H_

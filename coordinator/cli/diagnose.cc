@@ -163,6 +163,7 @@ int Diagnose(const std::vector<std::string>& arguments) {
   if ((flags.job || flags.attempt) && report.completeness().sources().empty()) {
     return Complain(NothingOf(flags, loaded->digests), kExitNoInput);
   }
+  loaded->digests = std::vector<SourceDigest>();  // of thousands of sources; the rendered report is large as well
   return Print(Render(report, flags), ExitCodeOf(report));
 }
 

@@ -43,7 +43,7 @@ int Signatures(const std::vector<std::string>& arguments) {
 
   std::shared_ptr<const Catalogue> catalogue;
   if (folder.empty()) {
-    catalogue = BuiltInEngine().catalogue;
+    catalogue = BuiltInPages();
   } else {
     auto loaded = LoadCatalogue(folder);
     if (!loaded.ok()) return Complain(loaded.status());

@@ -6,7 +6,6 @@
 #include <array>
 #include <bitset>
 #include <map>
-#include <memory>
 #include <utility>
 
 #include "correlate/check.h"
@@ -44,13 +43,14 @@ struct Dialect {
   const char* regex;   // anchored where the last prefix ended
   uint8_t flags = 0;
   Needs needs = Needs::kNothing;
+  const char* has = "";  // text that every match has, for rows that would often be tried in vain
 };
 
 // Layers: 1 collector, 2 multiplexer, 3 launcher tee, 4 library rank, 5 clock of the logger,
 // 6 its level, name and file, 7 rank of a rank-aware logger, 8 process group.
 constexpr Dialect kDialects[] = {
     // --- collectors
-    {"cri", 1, "0-9", DATE "T" CLOCK FRACTION ZONE R"( (?P<stream>stdout|stderr) (?P<partial>[FP]) ?)"},
+    {"cri", 1, "0-9", DATE "T" CLOCK FRACTION ZONE R"( (?:stdout|stderr) (?P<partial>[FP]) ?)"},
     {"kubectl", 1, "[", R"(\[pod/(?P<host>[^/\]\n ]+)/[^\]\n ]+\] )"},
     {"determined", 1, "[", R"(\[)" STAMP R"(\] [0-9a-f]{4,64} (?:\[rank=(?P<rank>\d+)\] )?\|\| )"},
     {"syslog.iso", 1, "0-9",
@@ -58,7 +58,7 @@ constexpr Dialect kDialects[] = {
     {"syslog", 1, "A-Z",
      MONTH R"( {1,2}(?P<day>\d{1,2}) )" CLOCK FRACTION " " HOST
            R"( (?P<ident>[A-Za-z0-9_./()-]+)(?:\[(?P<pid>\d+)\])?: )"},
-    {"compose", 1, "a-z", R"([a-z0-9][a-z0-9_.-]*-\d+ +\| )"},
+    {"compose", 1, "a-z", R"([a-z0-9][a-z0-9_.-]*-\d+ +\| )", 0, Needs::kNothing, " | "},
     {"margin", 1, " |", R"( {0,4}\| {1,2})"},
     // Names of pods: of a Deployment, of a training job's replica, of a JobSet (job and index in front of the suffix).
     {"stern", 1, "a-z",
@@ -76,18 +76,18 @@ constexpr Dialect kDialects[] = {
     // --- multiplexers
     {"srun", 2, " 0-9P", R"((?:P\d+ )? {0,6}(?P<task>\d{1,6}): ?)", 0, Needs::kTaskColon},
     {"mpi.tag", 2, "[",
-     R"(\[[^\],\n]+,(?P<rank>\d+)\](?:\[(?P<host>[^:\]\n]+):(?P<pid>\d+)\])?<(?P<stream>stdout|stderr|stddiag)>: ?)"},
+     R"(\[[^\],\n]+,(?P<rank>\d+)\](?:\[(?P<host>[^:\]\n]+):(?P<pid>\d+)\])?<(?:stdout|stderr|stddiag)>: ?)"},
     {"mpi.tag.time", 2, "[",
-     R"(\[[^\],\n]+,(?P<rank>\d+)\]\[)" STAMP R"(\]<(?P<stream>stdout|stderr)>: ?)"},
-    {"horovod", 2, "[", R"(\[(?P<rank>\d+)\]<(?P<stream>stdout|stderr)>: ?)"},
+     R"(\[[^\],\n]+,(?P<rank>\d+)\]\[)" STAMP R"(\]<(?:stdout|stderr)>: ?)"},
+    {"horovod", 2, "[", R"(\[(?P<rank>\d+)\]<(?:stdout|stderr)>: ?)"},
     {"hydra", 2, "[", R"(\[(?P<rank>\d{1,6})\] )", 0, Needs::kRankBracket},
     {"vllm.worker", 2, "(",
-     R"(\((?:VllmWorker|Worker|RayWorkerWrapper|WorkerProc)[A-Za-z]*(?:(?:_DP\d+)?(?:_PP\d+)?_TP(?P<rank_tp>\d+)(?:_EP\d+)?| rank=(?P<rank>\d+))? pid=(?P<pid>\d+)(?:, ip=(?P<ip>[0-9a-fA-F.:]+))?\) )"},
+     R"(\((?:VllmWorker|Worker|RayWorkerWrapper|WorkerProc)[A-Za-z]*(?:(?:_DP\d+)?(?:_PP\d+)?_TP(?P<rank_tp>\d+)(?:_EP\d+)?| rank=(?P<rank>\d+))? pid=(?P<pid>\d+)(?:, ip=[0-9a-fA-F.:]+)?\) )"},
     {"ray", 2, "(",
-     R"(\((?:[A-Za-z_][^()\n=]{0,80} )?pid=(?P<pid>\d+)(?:, ip=(?P<ip>[0-9a-fA-F.:]+))?\) ?)"},
-    {"raylet", 2, "(", R"(\((?:raylet|autoscaler|gcs_server)[^()\n]{0,60}?(?:, ip=(?P<ip>[0-9a-fA-F.:]+))?\) )"},
+     R"(\((?:[A-Za-z_][^()\n=]{0,80} )?pid=(?P<pid>\d+)(?:, ip=[0-9a-fA-F.:]+)?\) ?)"},
+    {"raylet", 2, "(", R"(\((?:raylet|autoscaler|gcs_server)[^()\n]{0,60}?(?:, ip=[0-9a-fA-F.:]+)?\) )"},
     {"skypilot", 2, "(",
-     R"(\([^,()\n]{1,60}, rank=(?P<node_rank>\d+), pid=(?P<pid>\d+)(?:, ip=(?P<ip>[0-9a-fA-F.:]+))?\) )"},
+     R"(\([^,()\n]{1,60}, rank=(?P<node_rank>\d+), pid=(?P<pid>\d+)(?:, ip=[0-9a-fA-F.:]+)?\) )"},
     {"torchx", 2, "a-z", R"([a-z_]{2,20}/(?P<task>\d{1,5}) )", 0, Needs::kTaskColon},
     {"pdsh", 2, "A-Za-z", R"((?P<host>[A-Za-z][A-Za-z0-9.-]{0,60}): )", 0, Needs::kHostColon},
     {"ts", 2, "0-9", R"(\d\d:\d\d:\d\d\.\d{3,6} )"},
@@ -117,7 +117,7 @@ constexpr Dialect kDialects[] = {
     // --- NCCL
     {"nccl", 5, "[A-Za-z0-9",
      R"((?:\[)" STAMP R"(\] )?)" HOST
-     R"(:(?P<pid>\d+):\d+ (?:\[(?P<device>\d+)\] )?(?:\d+\.\d+ )?(?:[A-Za-z0-9_./]+:\d+ )?(?:\([^)\n]*\) )?NCCL (?P<level>INFO|WARN|TRACE|ABORT|CALL) ?)"},
+     R"(:(?P<pid>\d+):\d+ (?:\[(?P<device>\d+)\] )?(?:\d+\.\d+ )?(?:[A-Za-z0-9_./]+:\d+ )?(?:\([^)\n]*\) )?NCCL (?P<level>INFO|WARN|TRACE|ABORT|CALL) ?)", 0, Needs::kNothing, "NCCL "},
     // --- framework loggers with their own shape
     {"deepspeed", 5, "[",
      R"(\[)" STAMP R"(\] \[)" LEVEL R"(\] (?:\[[^\]\n]+:\d+:[^\]\n]+\] )?(?:\[Rank (?P<rank>\d+)\] )?)"},
@@ -128,9 +128,9 @@ constexpr Dialect kDialects[] = {
      R"(\[)" MONTH R"( +(?P<day>\d{1,2}) (?P<year>\d{4}) )" CLOCK R"(\] \[)" LEVEL R"(\] \[tid \d+\] )"},
     {"ray.system", 5, "[", R"(\[)" STAMP R"( (?P<severity>[IWEC]) (?P<pid>\d+) \d+\] (?:\([a-z_]+\) )?[^ \n]+:\d+: )"},
     {"nvrx", 5, "0-9",
-     STAMP R"( \[)" LEVEL R"(\] \[)" HOST R"(\] \[workload:(?P<rank>\d+)\((?P<local_rank>\d+)\)[^\]\n]{0,40}\] (?:[^ \n]+:\d+ )?)"},
-    {"composer", 5, "0-9", STAMP R"(: rank(?P<rank>\d+)\[(?P<pid>\d+)\]\[[^\]\n]+\]: )" LEVEL R"(: [^:\n]+: )"},
-    {"sglang", 5, "[", R"(\[)" STAMP R"((?: DP\d+)?(?: PP\d+)? TP(?P<rank>\d+)(?: EP\d+)?\] )"},
+     STAMP R"( \[)" LEVEL R"(\] \[)" HOST R"(\] \[workload:(?P<rank>\d+)\((?P<local_rank>\d+)\)[^\]\n]{0,40}\] (?:[^ \n]+:\d+ )?)", 0, Needs::kNothing, "[workload:"},
+    {"composer", 5, "0-9", STAMP R"(: rank(?P<rank>\d+)\[(?P<pid>\d+)\]\[[^\]\n]+\]: )" LEVEL R"(: [^:\n]+: )", 0, Needs::kNothing, ": rank"},
+    {"sglang", 5, "[", R"(\[)" STAMP R"((?: DP\d+)?(?: PP\d+)? TP(?P<rank>\d+)(?: EP\d+)?\] )", 0, Needs::kNothing, " TP"},
     {"vllm", 5, "A-Z", LEVEL R"( (?P<month_day>\d\d-\d\d) )" CLOCK R"((?:\.\d+)? \[?[A-Za-z0-9_./]+\.py:\d+\]:? ?)"},
     {"jax.py", 5, "A-Z", LEVEL ":" STAMP R"(:jax[A-Za-z0-9_.]*:\d+: )"},
     {"submitit", 5, "s", R"(submitit )" LEVEL R"( \()" STAMP R"(\) - )"},
@@ -139,7 +139,7 @@ constexpr Dialect kDialects[] = {
     {"bracket.time", 5, " [", R"( ?\[)" STAMP R"((?: [A-Za-z0-9 _.:/-]{1,40})?\] ?)"},
     {"asctime", 5, "0-9", STAMP R"((?:: | - | \| | ))"},
     {"level.pipe", 6, "A-Z", LEVEL R"( *\| [^|\n]{1,120}? (?:\||-) )"},
-    {"level.root", 6, "a-zA-Z", R"([A-Za-z_][A-Za-z0-9_.]{0,60} - )" LEVEL R"( - )"},
+    {"level.root", 6, "a-zA-Z", R"([A-Za-z_][A-Za-z0-9_.]{0,60} - )" LEVEL R"( - )", 0, Needs::kNothing, " - "},
     {"level.logger", 6, "A-Z", LEVEL R"(:[A-Za-z_][A-Za-z0-9_.]{0,80}:)"},
     {"level.bracket", 6, "[", R"(\[)" LEVEL R"(\] ?)"},
     {"level.word", 6, "A-Z", LEVEL R"((?:: | - | ))"},
@@ -168,7 +168,7 @@ constexpr Dialect kDialects[] = {
 enum class Slot : uint8_t {
   kDate, kMmdd, kMonthDay, kMonth, kDay, kYear, kClock, kFraction, kZone, kEpoch, kBoot, kBootUs, kDelta,
   kRank, kLocalRank, kGroupRank, kTask, kNodeRank, kDevice, kPid, kWorldSize,
-  kHost, kIp, kLevel, kStream, kGroup, kIdent, kPartial, kCount
+  kHost, kLevel, kGroup, kIdent, kPartial, kCount
 };
 constexpr std::pair<std::string_view, Slot> kSlots[] = {
     {"date", Slot::kDate}, {"mmdd", Slot::kMmdd}, {"month_day", Slot::kMonthDay}, {"month", Slot::kMonth},
@@ -177,74 +177,142 @@ constexpr std::pair<std::string_view, Slot> kSlots[] = {
     {"delta", Slot::kDelta}, {"rank", Slot::kRank}, {"rank_word", Slot::kRank}, {"rank_tp", Slot::kRank},
     {"local_rank", Slot::kLocalRank}, {"group_rank", Slot::kGroupRank}, {"task", Slot::kTask},
     {"node_rank", Slot::kNodeRank}, {"device", Slot::kDevice}, {"pid", Slot::kPid},
-    {"world_size", Slot::kWorldSize}, {"host", Slot::kHost}, {"ip", Slot::kIp}, {"level", Slot::kLevel},
-    {"severity", Slot::kLevel}, {"stream", Slot::kStream}, {"group", Slot::kGroup}, {"ident", Slot::kIdent},
+    {"world_size", Slot::kWorldSize}, {"host", Slot::kHost}, {"level", Slot::kLevel},
+    {"severity", Slot::kLevel}, {"group", Slot::kGroup}, {"ident", Slot::kIdent},
     {"partial", Slot::kPartial},
 };
 
+using ByteSet = std::bitset<256>;
+
+// One table row. Its expression is compiled on first use: a log uses a few of them.
 struct CompiledDialect {
-  const Dialect* row;
-  std::unique_ptr<RE2> re;
-  std::bitset<256> first;
-  std::vector<std::pair<int, Slot>> groups;  // capture number -> slot
-  std::string literal;                       // every match begins with it
-  unsigned char next_min = 0, next_max = 255;  // and goes on with a byte in this range
+  const Dialect& row;
+  std::vector<ByteSet> opening;  // what can stand at the first places of every match
+  std::vector<Slot> slots;       // of its captures, in order; every capture has a name
+  LazyRE2 re;
 
   // Cheap and certain: false means that the row cannot apply. Most rows fall here, without an expression run.
   bool MayApply(std::string_view rest) const {
-    if (!first.test(static_cast<unsigned char>(rest[0])) || !rest.starts_with(literal)) return false;
-    if (rest.size() == literal.size()) return true;
-    const unsigned char next = static_cast<unsigned char>(rest[literal.size()]);
-    return next >= next_min && next <= next_max;
+    if (rest.size() < opening.size()) return false;
+    for (size_t i = 1; i < opening.size(); ++i) {  // the index knows the first byte
+      if (!opening[i].test(static_cast<unsigned char>(rest[i]))) return false;
+    }
+    return row.has[0] == '\0' || rest.find(row.has) != std::string_view::npos;
   }
 };
 
-// RE2 knows the smallest and the largest text that an expression can match: what both begin with, every match
-// begins with.
-void FillLiteral(CompiledDialect* dialect) {
-  constexpr int kBytes = 8;
-  std::string min, max;
-  if (!dialect->re->PossibleMatchRange(&min, &max, kBytes)) return;
-  size_t common = 0;
-  while (common < min.size() && common < max.size() && min[common] == max[common]) ++common;
-  dialect->literal = min.substr(0, common);
-  if (common < min.size() && common < max.size()) {
-    dialect->next_min = static_cast<unsigned char>(min[common]);
-    dialect->next_max = static_cast<unsigned char>(max[common]);
-  }
-}
-
-std::bitset<256> FirstBytes(std::string_view spec) {
-  std::bitset<256> out;
-  for (size_t i = 0; i < spec.size(); ++i) {
-    if (i + 2 < spec.size() && spec[i + 1] == '-') {
-      for (int c = static_cast<unsigned char>(spec[i]); c <= static_cast<unsigned char>(spec[i + 2]); ++c) {
-        out.set(static_cast<size_t>(c));
-      }
-      i += 2;
-    } else {
-      out.set(static_cast<unsigned char>(spec[i]));
-    }
+std::vector<Slot> SlotsOf(std::string_view regex) {
+  constexpr std::string_view kCapture = "(?P<";
+  std::vector<Slot> out;
+  for (size_t at = regex.find(kCapture); at != std::string_view::npos; at = regex.find(kCapture, at)) {
+    at += kCapture.size();
+    const std::string_view name = regex.substr(at, regex.find('>', at) - at);
+    const auto* slot = std::find_if(std::begin(kSlots), std::end(kSlots),
+                                    [&](const auto& entry) { return entry.first == name; });
+    FF_CHECK(slot != std::end(kSlots));
+    out.push_back(slot->second);
   }
   return out;
 }
 
-const std::vector<CompiledDialect>& Table() {
-  static const auto* const table = [] {
-    auto* out = new std::vector<CompiledDialect>;
-    RE2::Options options;
-    options.set_encoding(RE2::Options::EncodingLatin1);
+// The bytes of a class without its brackets: "a-z" ranges, escapes and single bytes, all but these after '^'.
+ByteSet BytesOf(std::string_view spec) {
+  ByteSet out;
+  const bool negated = spec.starts_with('^');
+  for (size_t i = negated; i < spec.size(); ++i) {
+    if (spec[i] == '\\' && i + 1 < spec.size()) {
+      ++i;
+      out.set(spec[i] == 'n' ? '\n' : static_cast<unsigned char>(spec[i]));
+      continue;
+    }
+    const bool range = i + 2 < spec.size() && spec[i + 1] == '-';
+    for (int c = static_cast<unsigned char>(spec[i]); c <= static_cast<unsigned char>(spec[range ? i + 2 : i]); ++c) {
+      out.set(static_cast<size_t>(c));
+    }
+    i += range ? 2 : 0;
+  }
+  return negated ? ~out : out;
+}
+
+// Where the class that opens at `at` ends: behind its bracket.
+size_t ClassEnd(std::string_view regex, size_t at) {
+  while (regex[++at] != ']') at += regex[at] == '\\';
+  return at + 1;
+}
+
+// Whether the group that opens at `at` stands for its one text once: no alternatives, no count behind it.
+bool IsPlainGroup(std::string_view regex, size_t at) {
+  int depth = 0;
+  for (; at < regex.size(); ++at) {
+    if (regex[at] == '\\') {
+      ++at;
+    } else if (regex[at] == '[') {
+      at = ClassEnd(regex, at) - 1;
+    } else if (regex[at] == '(') {
+      ++depth;
+    } else if (regex[at] == ')' && --depth == 0) {
+      break;
+    } else if (regex[at] == '|' && depth == 1) {
+      return false;
+    }
+  }
+  return at + 1 >= regex.size() || std::string_view("?*+{").find(regex[at + 1]) == std::string_view::npos;
+}
+
+// What can stand at the first places of every match, as far as the expression fixes it. No row of the table has
+// alternatives outside of a group.
+std::vector<ByteSet> OpeningOf(std::string_view regex) {
+  constexpr size_t kPlacesMax = 24;  // a date, a clock and what sets them apart
+  std::vector<ByteSet> out;
+  size_t at = 0;
+  while (at < regex.size() && out.size() < kPlacesMax) {
+    if (regex[at] == '(') {
+      if (!IsPlainGroup(regex, at)) break;
+      ++at;
+      if (regex[at] == '?') at = regex.find_first_of(":>", at) + 1;
+      continue;
+    }
+    if (regex[at] == ')') {
+      ++at;
+      continue;
+    }
+    ByteSet bytes;
+    if (regex[at] == '[') {
+      const size_t end = ClassEnd(regex, at);
+      bytes = BytesOf(regex.substr(at + 1, end - at - 2));
+      at = end;
+    } else if (regex[at] == '\\') {
+      bytes = regex[at + 1] == 'd' ? BytesOf("0-9") : BytesOf(regex.substr(at, 2));
+      at += 2;
+    } else {
+      bytes.set(static_cast<unsigned char>(regex[at]));
+      ++at;
+    }
+    const char count = at < regex.size() ? regex[at] : ' ';
+    if (count == '?' || count == '*') break;
+    size_t times = 1;
+    if (count == '{') times = ParseNumber<size_t>(regex.substr(at + 1, regex.find_first_of(",}", at) - at - 1)).value_or(0);
+    out.insert(out.end(), times, bytes);
+    const bool fixed = count != '+' && (count != '{' || regex[regex.find_first_of(",}", at)] == '}');
+    if (!fixed) break;
+    if (count == '{') at = regex.find('}', at) + 1;
+  }
+  return out;
+}
+
+// The rows that can apply to a text, by its first byte, in the order of the table.
+using DialectIndex = std::array<std::vector<const CompiledDialect*>, 256>;
+const DialectIndex& Table() {
+  static const DialectIndex* const table = [] {
+    auto* out = new DialectIndex;
     for (const Dialect& row : kDialects) {
-      CompiledDialect compiled{&row, std::make_unique<RE2>(row.regex, options), FirstBytes(row.first), {}, "", 0, 255};
-      FF_CHECK(compiled.re->ok());
-      FillLiteral(&compiled);
-      for (const auto& [number, name] : compiled.re->CapturingGroupNames()) {
-        const auto* slot = std::find_if(std::begin(kSlots), std::end(kSlots),
-                                        [&n = name](const auto& entry) { return entry.first == n; });
-        FF_CHECK(slot != std::end(kSlots));
-        compiled.groups.emplace_back(number, slot->second);
+      const auto* dialect = new CompiledDialect{
+          row, OpeningOf(row.regex), SlotsOf(row.regex), {row.regex, RE2::Latin1, {}, nullptr, {}}};
+      ByteSet first = BytesOf(row.first);
+      if (!dialect->opening.empty()) first &= dialect->opening[0];
+      for (size_t c = 0; c < out->size(); ++c) {
+        if (first.test(c)) (*out)[c].push_back(dialect);
       }
-      out->push_back(std::move(compiled));
     }
     return out;
   }();
@@ -258,11 +326,11 @@ using Captures = std::array<std::string_view, static_cast<size_t>(Slot::kCount)>
 // Whether some row that needs nothing applies at the start of `rest`.
 bool KnownPrefixFollows(std::string_view rest) {
   if (rest.empty()) return false;
-  for (const CompiledDialect& dialect : Table()) {
-    if (dialect.row->needs != Needs::kNothing || dialect.row->layer == 1) continue;
+  for (const CompiledDialect* dialect : Table()[static_cast<unsigned char>(rest[0])]) {
+    if (dialect->row.needs != Needs::kNothing || dialect->row.layer == 1) continue;
     // A bare level word is too common in prose to vouch for what stands before it.
-    if (dialect.row->layer == 6 || !dialect.MayApply(rest)) continue;
-    if (dialect.re->Match(rest, 0, rest.size(), RE2::ANCHOR_START, nullptr, 0)) return true;
+    if (dialect->row.layer == 6 || !dialect->MayApply(rest)) continue;
+    if (dialect->re->Match(rest, 0, rest.size(), RE2::ANCHOR_START, nullptr, 0)) return true;
   }
   return rest.starts_with("Traceback (most recent call last):") || rest.starts_with("srun: ") || rest.starts_with("slurmstepd: ");
 }
@@ -301,8 +369,6 @@ void Apply(const Dialect& row, const Captures& captures, Prefix* out) {
   SetOnce(&out->device, get(Slot::kDevice));
   SetOnce(&out->world_size, get(Slot::kWorldSize));
   SetOnce(&out->pid, get(Slot::kPid));
-  SetOnce(&out->ip, get(Slot::kIp));
-  SetOnce(&out->stream, get(Slot::kStream));
   SetOnce(&out->group, get(Slot::kGroup));
   // NCCL names its own host on every line: nearer to the writer than a relay's host.
   if (!get(Slot::kHost).empty() && (out->host.empty() || std::string_view(row.name) == "nccl")) {
@@ -333,11 +399,20 @@ void Apply(const Dialect& row, const Captures& captures, Prefix* out) {
   if (stamp && (!out->stamp || stamp->clock != Stamp::Clock::kBoot)) out->stamp = stamp;
 }
 
+bool IsWordByte(char c) {
+  return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
 // Where a message proper may begin behind an exception class ("RuntimeError: ") or "what():".
 void AddInnerStarts(std::string_view line, size_t message, std::vector<size_t>* starts) {
   static const RE2* const inner =
       new RE2(R"( *(?:what\(\): +|(?:[A-Za-z_][A-Za-z0-9_]*\.)*[A-Za-z_][A-Za-z0-9_]*(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Iteration): ?))",
               RE2::Latin1);
+  // Both forms go on with this byte behind their first word.
+  const size_t word = std::min(line.find_first_not_of(' ', message), line.size());
+  size_t end = word;
+  while (end < line.size() && (IsWordByte(line[end]) || line[end] == '.')) ++end;
+  if (end == line.size() || (line[end] != ':' && line[end] != '(')) return;
   size_t at = message;
   for (int depth = 0; depth < 3; ++depth) {
     re2::StringPiece found;
@@ -363,8 +438,11 @@ PrefixHabits LearnHabits(const std::vector<std::string_view>& lines) {
     if (Trim(line).empty()) continue;
     ++counted;
     const re2::StringPiece text(line.data(), line.size());
-    tasks += task->Match(text, 0, text.size(), RE2::ANCHOR_START, nullptr, 0);
-    hosts += host->Match(text, 0, text.size(), RE2::ANCHOR_START, nullptr, 0);
+    if (line[0] != '[') {
+      tasks += task->Match(text, 0, text.size(), RE2::ANCHOR_START, nullptr, 0);
+      hosts += host->Match(text, 0, text.size(), RE2::ANCHOR_START, nullptr, 0);
+      continue;
+    }
     re2::StringPiece groups[2];
     if (bracket->Match(text, 0, text.size(), RE2::ANCHOR_START, groups, 2)) {
       ++brackets;
@@ -389,23 +467,25 @@ Peeled Peel(std::string_view line, const PrefixHabits& habits) {
   Peeled out;
   size_t at = 0;
   int layer = 1;
+  out.starts.reserve(kPeelsMax);  // at once: growing them would cost more than the peeling
+  out.dialects.reserve(kPeelsMax);
   out.starts.push_back(0);
   for (int peels = 0; peels < kPeelsMax && at < line.size(); ++peels) {
     bool peeled = false;
-    for (const CompiledDialect& dialect : Table()) {
-      const Dialect& row = *dialect.row;
-      if (row.layer < layer || !dialect.MayApply(line.substr(at))) continue;
+    for (const CompiledDialect* dialect : Table()[static_cast<unsigned char>(line[at])]) {
+      const Dialect& row = dialect->row;
+      if (row.layer < layer || !dialect->MayApply(line.substr(at))) continue;
       re2::StringPiece groups[kGroupsMax];
-      const int count = dialect.re->NumberOfCapturingGroups() + 1;
-      FF_CHECK(static_cast<size_t>(count) <= kGroupsMax);
+      const int count = static_cast<int>(dialect->slots.size()) + 1;
+      FF_CHECK(static_cast<size_t>(count) <= kGroupsMax && dialect->re->NumberOfCapturingGroups() + 1 == count);
       const re2::StringPiece text(line.data(), line.size());
-      if (!dialect.re->Match(text, at, line.size(), RE2::ANCHOR_START, groups, count) || groups[0].empty()) continue;
+      if (!dialect->re->Match(text, at, line.size(), RE2::ANCHOR_START, groups, count) || groups[0].empty()) continue;
       const std::string_view rest = line.substr(at + groups[0].size());
       if (!Allowed(row.needs, habits, rest)) continue;
       Captures captures;
-      for (const auto& [number, slot] : dialect.groups) {
-        const re2::StringPiece& group = groups[number];
-        if (!group.empty()) captures[static_cast<size_t>(slot)] = {group.data(), group.size()};
+      for (size_t i = 0; i < dialect->slots.size(); ++i) {
+        const re2::StringPiece& group = groups[i + 1];
+        if (!group.empty()) captures[static_cast<size_t>(dialect->slots[i])] = {group.data(), group.size()};
       }
       Apply(row, captures, &out.prefix);
       at += groups[0].size();
@@ -423,13 +503,6 @@ Peeled Peel(std::string_view line, const PrefixHabits& habits) {
   out.message = line.substr(at);
   AddInnerStarts(line, at, &out.starts);
   if (out.message.starts_with("srun: ") || out.message.starts_with("slurmstepd: ")) out.prefix.launcher = true;
-  if (line.ends_with("across cluster]") || line.ends_with("across cluster] ")) {
-    const size_t open = line.rfind("[repeated ");
-    if (open != std::string_view::npos) {
-      const std::string_view rest = line.substr(open + 10);
-      out.prefix.repeated = ParseNumber<int64_t>(rest.substr(0, rest.find('x')));
-    }
-  }
   return out;
 }
 

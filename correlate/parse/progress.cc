@@ -2,7 +2,8 @@
 
 #include <re2/re2.h>
 
-#include <memory>
+#include <algorithm>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -12,45 +13,51 @@ namespace firstfault {
 namespace {
 
 struct Form {
+  const char* words;  // every match has one of these, joined by '/'; text without them is not tried
   const char* regex;  // group 1: the number
-  bool bar;
+  bool bar = false;
 };
 // First match wins: the more specific forms stand first.
 constexpr Form kSteps[] = {
-    {R"(^[^|\n]{0,80}?\d{1,3}%\|[^|\n]*\| *(\d+)/\d+ \[)", true},                        // tqdm
-    {R"((?i)\biteration[ :=]+(\d+)(?: */|\b))", false},                                  // Megatron
-    {R"((?i)\b(?:global_step|global step|total step)[ '":=]+(\d+))", false},
-    {R"((?i)\b(?:train_?step|iter|step|step_in_epoch|steps)[ '":=#\[]+(\d+))", false},
-    {R"((?i)\bbatch[ :=]+(?:\d+/)?(\d+))", false},
+    {"%|", R"(^[^|\n]{0,80}?\d{1,3}%\|[^|\n]*\| *(\d+)/\d+ \[)", true},  // tqdm
+    {"iteration", R"((?i)\biteration[ :=]+(\d+)(?: */|\b))"},               // Megatron
+    {"global_step/global step/total step", R"((?i)\b(?:global_step|global step|total step)[ '":=]+(\d+))"},
+    {"step/iter", R"((?i)\b(?:train_?step|iter|step|step_in_epoch|steps)[ '":=#\[]+(\d+))"},
+    {"batch", R"((?i)\bbatch[ :=]+(?:\d+/)?(\d+))"},
 };
+constexpr Form kRank = {"rank", R"((?i)\brank[ :=#]{1,2}(\d{1,6})\b)"};
 
 struct MemoryForm {
-  const char* regex;  // group 1: the size
+  Form form;          // group 1: the size
   const char* unit;   // of a bare number
   bool device;
 };
 // The first that matches for each of host and device decides.
 constexpr MemoryForm kMemory[] = {
-    {R"((?i)\b(?:rss|ram|host mem(?:ory)?|cpu (?:virtual )?mem(?:ory)?)\b[^0-9\n]{0,16}(\d+(?:\.\d+)? ?[KMGT]?i?B?)\b)", "", false},
-    {R"((?i)\b(?:gpu|cuda|device|peak|max(?:imum)?) ?_?mem(?:ory)?(?:[ _](?:allocated|reserved|used|usage))?\b[^0-9\n]{0,8}(\d+(?:\.\d+)? ?[KMGT]i?B)\b)", "", true},
-    {R"(\bmemory: ?(\d+(?:\.\d+)? ?[MG]iB)\()", "", true},                                   // torchtitan: 71.20GiB(90.02%)
-    {R"(\bmemory \(MB\) \|.{0,60}\bmax reserved: (\d+(?:\.\d+)?))", " MB", true},            // Megatron
-    {R"(\bmax mem: (\d+)\b)", " MB", true},                                                  // DETR, MAE and descendants
+    {{"rss/ram/host mem/cpu mem/cpu virtual mem", R"((?i)\b(?:rss|ram|host mem(?:ory)?|cpu (?:virtual )?mem(?:ory)?)\b[^0-9\n]{0,16}(\d+(?:\.\d+)? ?[KMGT]?i?B?)\b)"}, "", false},
+    {{"gpu/cuda/device/peak/max", R"((?i)\b(?:gpu|cuda|device|peak|max(?:imum)?) ?_?mem(?:ory)?(?:[ _](?:allocated|reserved|used|usage))?\b[^0-9\n]{0,8}(\d+(?:\.\d+)? ?[KMGT]i?B)\b)"}, "", true},
+    {{"memory:", R"(\bmemory: ?(\d+(?:\.\d+)? ?[MG]iB)\()"}, "", true},                             // torchtitan: 71.20GiB(90.02%)
+    {{"max reserved:", R"(\bmemory \(MB\) \|.{0,60}\bmax reserved: (\d+(?:\.\d+)?))"}, " MB", true},  // Megatron
+    {{"max mem:", R"(\bmax mem: (\d+)\b)"}, " MB", true},                                           // DETR, MAE and descendants
 };
 
-// Whether any form can match: a digit, and a word or mark that one of them needs. Most lines near a fault are
-// neither steps nor figures, and seven expressions a line would be most of the time spent on them.
-bool MayTell(std::string_view message) {
-  if (message.find_first_of("0123456789") == std::string_view::npos) return false;
-  if (message.find("%|") != std::string_view::npos) return true;
-  constexpr std::string_view kWords[] = {"iter", "step", "batch", "rank", "rss", "ram", "mem"};
-  std::string lower(message.substr(0, 512));
-  for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-  for (std::string_view word : kWords) {
-    if (lower.find(word) != std::string::npos) return true;
+// A form with its expression, compiled on first use.
+class Matcher {
+ public:
+  explicit Matcher(const Form& form)
+      : words_(Split(form.words, '/')), re_{form.regex, RE2::Latin1, {}, nullptr, {}} {}
+  // `lower` is `text` in lower case.
+  template <typename Value>
+  bool Find(std::string_view text, std::string_view lower, Value* value) const {
+    const auto has = [&](std::string_view word) { return lower.find(word) != std::string_view::npos; };
+    if (std::none_of(words_.begin(), words_.end(), has)) return false;
+    return RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *re_, value);
   }
-  return false;
-}
+
+ private:
+  const std::vector<std::string_view> words_;
+  LazyRE2 re_;
+};
 
 }  // namespace
 
@@ -71,35 +78,31 @@ std::optional<double> ParseSize(std::string_view text) {
 }
 
 ProgressFields ParseProgress(std::string_view message) {
-  static const std::vector<std::unique_ptr<RE2>>* const steps = [] {
-    auto* out = new std::vector<std::unique_ptr<RE2>>;
-    for (const Form& form : kSteps) out->push_back(std::make_unique<RE2>(form.regex, RE2::Latin1));
-    return out;
-  }();
-  static const RE2* const rank = new RE2(R"((?i)\brank[ :=#]{1,2}(\d{1,6})\b)", RE2::Latin1);
-  static const std::vector<std::unique_ptr<RE2>>* const memory = [] {
-    auto* out = new std::vector<std::unique_ptr<RE2>>;
-    for (const MemoryForm& form : kMemory) out->push_back(std::make_unique<RE2>(form.regex, RE2::Latin1));
+  static const auto* const steps = new std::deque<Matcher>(std::begin(kSteps), std::end(kSteps));
+  static const auto* const rank = new Matcher(kRank);
+  static const auto* const memory = [] {
+    auto* out = new std::deque<Matcher>;
+    for (const MemoryForm& row : kMemory) out->emplace_back(row.form);
     return out;
   }();
   ProgressFields out;
-  if (!MayTell(message)) return out;
   message = message.substr(0, 512);  // what a step says about itself stands at its front
-  const re2::StringPiece text(message.data(), message.size());
+  if (message.find_first_of("0123456789") == std::string_view::npos) return out;
+  std::string lower(message);
+  for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+  int64_t step = 0;
   for (size_t i = 0; i < steps->size(); ++i) {
-    int64_t number = 0;
-    if (RE2::PartialMatch(text, *(*steps)[i], &number)) {
-      out.step = number;
-      out.bar = kSteps[i].bar;
-      break;
-    }
+    if (!(*steps)[i].Find(message, lower, &step)) continue;
+    out.step = step;
+    out.bar = kSteps[i].bar;
+    break;
   }
   int32_t number = 0;
-  if (RE2::PartialMatch(text, *rank, &number)) out.rank = number;
+  if (rank->Find(message, lower, &number)) out.rank = number;
   re2::StringPiece size;
   for (size_t i = 0; i < memory->size(); ++i) {
     std::optional<double>& bytes = kMemory[i].device ? out.device_memory_bytes : out.memory_bytes;
-    if (!bytes && RE2::PartialMatch(text, *(*memory)[i], &size)) {
+    if (!bytes && (*memory)[i].Find(message, lower, &size)) {
       bytes = ParseSize(Cat(std::string_view(size.data(), size.size()), kMemory[i].unit));
     }
   }

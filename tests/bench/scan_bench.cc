@@ -113,7 +113,7 @@ void Bench(Kind kind, const char* name, size_t mib) {
   const std::string base = "/tmp/firstfault-scan-bench." + std::to_string(getpid());
   const std::string log = base + ".log", pattern_file = base + ".patterns";
   {
-    const std::string text = GenerateLog(kind, mib << 20, 1, *engine.catalogue);
+    const std::string text = GenerateLog(kind, mib << 20, 1, *BuiltInPages());
     std::ofstream(log, std::ios::binary) << text;
     WriteRipgrepPatterns(*engine.catalogue, pattern_file);
   }

@@ -378,9 +378,9 @@ std::optional<LogFolder> ShiftHost(const LogFolder& folder, const std::vector<So
 }
 
 std::vector<std::string> NoiseLines(const Engine& engine) {
-  std::vector<std::string> all(engine.catalogue->merged().healthy().begin(),
-                               engine.catalogue->merged().healthy().end());
-  for (const Signature& signature : engine.catalogue->signatures()) {
+  std::vector<std::string> all(BuiltInPages()->merged().healthy().begin(),
+                               BuiltInPages()->merged().healthy().end());
+  for (const Signature& signature : BuiltInPages()->signatures()) {
     if (signature.role != Role::kBenign) continue;
     all.insert(all.end(), signature.row.positive().begin(), signature.row.positive().end());
   }

@@ -38,7 +38,7 @@ std::set<std::string> IdsOf(const std::string& line, SourceInfo::Kind kind) {
 }
 
 TEST(Catalogue, EveryPositiveExampleMatchesItsRow) {
-  for (const Signature& signature : BuiltInEngine().catalogue->signatures()) {
+  for (const Signature& signature : BuiltInPages()->signatures()) {
     for (const std::string& line : signature.row.positive()) {
       EXPECT_TRUE(IdsOf(line, SourceInfo::Kind::kUnknown).contains(signature.row.id()))
           << signature.row.id() << " does not match its positive example: " << line;
@@ -47,7 +47,7 @@ TEST(Catalogue, EveryPositiveExampleMatchesItsRow) {
 }
 
 TEST(Catalogue, NoNegativeOrProseExampleMatchesItsRow) {
-  for (const Signature& signature : BuiltInEngine().catalogue->signatures()) {
+  for (const Signature& signature : BuiltInPages()->signatures()) {
     for (const auto* list : {&signature.row.negative(), &signature.row.prose()}) {
       for (const std::string& line : *list) {
         EXPECT_FALSE(IdsOf(line, SourceInfo::Kind::kUnknown).contains(signature.row.id()))
@@ -58,10 +58,10 @@ TEST(Catalogue, NoNegativeOrProseExampleMatchesItsRow) {
 }
 
 TEST(Catalogue, ProseIsNeverACause) {
-  for (const Signature& signature : BuiltInEngine().catalogue->signatures()) {
+  for (const Signature& signature : BuiltInPages()->signatures()) {
     for (const std::string& line : signature.row.prose()) {
       for (const std::string& id : IdsOf(line, SourceInfo::Kind::kUnknown)) {
-        const Signature* other = BuiltInEngine().catalogue->Find(id);
+        const Signature* other = BuiltInPages()->Find(id);
         EXPECT_NE(other->role, Role::kInitiating) << signature.row.id() << ": prose is taken for " << id << ": " << line;
       }
     }
@@ -69,7 +69,7 @@ TEST(Catalogue, ProseIsNeverACause) {
 }
 
 TEST(Catalogue, EveryRowIsComplete) {
-  for (const Signature& signature : BuiltInEngine().catalogue->signatures()) {
+  for (const Signature& signature : BuiltInPages()->signatures()) {
     const v1::Signature& row = signature.row;
     EXPECT_FALSE(row.title().empty()) << row.id();
     EXPECT_FALSE(row.quick_answer().empty()) << row.id();
@@ -89,15 +89,27 @@ TEST(Catalogue, IdsAreOnlyEverAppended) {
   ASSERT_TRUE(in);
   std::set<std::string> listed;
   for (std::string id; std::getline(in, id);) {
-    EXPECT_NE(BuiltInEngine().catalogue->Find(id), nullptr) << id << " was removed or renamed";
+    EXPECT_NE(BuiltInPages()->Find(id), nullptr) << id << " was removed or renamed";
     listed.insert(id);
   }
-  for (const Signature& signature : BuiltInEngine().catalogue->signatures()) {
+  for (const Signature& signature : BuiltInPages()->signatures()) {
     EXPECT_TRUE(listed.contains(signature.row.id())) << "append to tests/unit/signature_ids.txt: " << signature.row.id();
   }
 }
 
-TEST(Catalogue, HasTheBreadthOfTheReference) { EXPECT_GE(BuiltInEngine().catalogue->signatures().size(), 400u); }
+// Events name rows by index, pages by id: both see the same table.
+TEST(Catalogue, TheEngineHasTheRowsOfThePages) {
+  const Catalogue& lean = *BuiltInEngine().catalogue;
+  const Catalogue& pages = *BuiltInPages();
+  ASSERT_EQ(lean.signatures().size(), pages.signatures().size());
+  ASSERT_EQ(lean.patterns().size(), pages.patterns().size());
+  for (size_t i = 0; i < lean.signatures().size(); ++i) {
+    EXPECT_EQ(lean.signatures()[i].row.id(), pages.signatures()[i].row.id());
+    EXPECT_EQ(lean.signatures()[i].role, pages.signatures()[i].role);
+  }
+}
+
+TEST(Catalogue, HasTheBreadthOfTheReference) { EXPECT_GE(BuiltInPages()->signatures().size(), 400u); }
 
 v1::Catalogue OneRow(const std::string& regex) {
   v1::Catalogue file;

@@ -88,7 +88,7 @@ TEST(Oracle, GoldenIncidents) {
 
 TEST(Oracle, EveryExampleOfTheCatalogue) {
   std::string log;
-  for (const Signature& signature : BuiltInEngine().catalogue->signatures()) {
+  for (const Signature& signature : BuiltInPages()->signatures()) {
     for (const auto* list : {&signature.row.positive(), &signature.row.negative(), &signature.row.prose()}) {
       for (const std::string& line : *list) log += line + "\n";
     }
@@ -100,7 +100,7 @@ TEST(Oracle, EveryExampleOfTheCatalogue) {
 TEST(Oracle, GeneratedLogs) {
   std::mt19937 random(20260101);
   std::vector<std::string> examples;
-  for (const Signature& signature : BuiltInEngine().catalogue->signatures()) {
+  for (const Signature& signature : BuiltInPages()->signatures()) {
     for (const std::string& line : signature.row.positive()) examples.push_back(line);
   }
   std::string clean, noisy, longline;

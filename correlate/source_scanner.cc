@@ -657,7 +657,8 @@ class SourceScanner::Impl {
     ++copies.count;
     const size_t room = kEventsMax + (signature.role == Role::kInitiating ? kCausesMore : 0);
     if (copies.count > kCopiesMax || digest_.events.size() >= room) {
-      if (copies.first >= digest_.events.size()) {
+      if (fresh) copies.first = SIZE_MAX;
+      if (copies.first == SIZE_MAX) {
         ++digest_.events_dropped;
       } else {
         ++digest_.events[copies.first].count;

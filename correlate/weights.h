@@ -56,6 +56,7 @@ inline constexpr double kOtherOperation = 2.4;  // same number, another operatio
 inline constexpr double kScalarAmongGradients = 2.0;  // it reduces one number (a metric) where others reduce gradients
 inline constexpr double kKilledSilently = 1.8;  // ended by a signal that leaves no text
 inline constexpr double kEndedSilently = 1.4;   // ended by a code of its own, or told to stop when nobody else was
+inline constexpr double kEndedAlone = 0.3;      // any end may be an effect of what no log shows: enough to be listed, not to be named
 inline constexpr double kBusyElsewhere = 0.9;   // alive in a long phase of its own while others waited
 
 // The hypothesis that none of the suspects is the cause.

@@ -76,7 +76,8 @@ ProgressFields ParseProgress(std::string_view message) {
     for (const Form& form : kSteps) out->push_back(std::make_unique<RE2>(form.regex, RE2::Latin1));
     return out;
   }();
-  static const RE2* const rank = new RE2(R"((?i)\brank[ :=#]{1,2}(\d{1,6})\b)", RE2::Latin1);
+  // "waiting for rank 4" speaks of a rank (of a clique, of a group), not of the one that prints it.
+  static const RE2* const rank = new RE2(R"((?i)(?:\b(for|from|to|of|by|with|on) )?\brank[ :=#]{1,2}(\d{1,6})\b)", RE2::Latin1);
   static const std::vector<std::unique_ptr<RE2>>* const memory = [] {
     auto* out = new std::vector<std::unique_ptr<RE2>>;
     for (const MemoryForm& form : kMemory) out->push_back(std::make_unique<RE2>(form.regex, RE2::Latin1));
@@ -95,7 +96,8 @@ ProgressFields ParseProgress(std::string_view message) {
     }
   }
   int32_t number = 0;
-  if (RE2::PartialMatch(text, *rank, &number)) out.rank = number;
+  re2::StringPiece spoken_of;
+  if (RE2::PartialMatch(text, *rank, &spoken_of, &number) && spoken_of.empty()) out.rank = number;
   re2::StringPiece size;
   for (size_t i = 0; i < memory->size(); ++i) {
     std::optional<double>& bytes = kMemory[i].device ? out.device_memory_bytes : out.memory_bytes;

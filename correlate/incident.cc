@@ -189,7 +189,7 @@ class Builder {
     }
     const auto it = maps_.host_of_source.find(&source);
     if (it == maps_.host_of_source.end()) return "";
-    *by = source.info.host ? source.info.host->by : "other lines of the file";
+    *by = source.info.host && ShortHost(source.info.host->value) == it->second ? source.info.host->by : "other lines of the file";
     return it->second;
   }
 

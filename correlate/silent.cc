@@ -464,8 +464,8 @@ class Silent {
     SetRoot(suspect, LineOf(*only));
     Sign(suspect, "derived.exited");
     suspect->fault_class = FaultClass::kUndetermined;
-    suspect->Add("ended_alone", weights::kEndedAlone,
-                 Cat("the only process whose end is reported, and that nobody told to stop: ", Quote(only->event->event->text)));
+    suspect->Add("only_an_end", weights::kOnlyAnEnd,
+                 Cat("it is only known to have ended, not why: ", Quote(only->event->event->text)));
   }
 
   // The launcher's own line about this end says it more directly than its summary table.

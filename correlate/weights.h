@@ -24,6 +24,7 @@ inline constexpr double kGenericException = -0.4;  // "some exception": may be a
 inline constexpr double kExplainsOthers = 0.8;      // other ranks or hosts show only effects
 inline constexpr double kAlone = 0.5;               // nobody else has a cause of its own
 inline constexpr double kLaterInSameProcess = -2.2; // another cause stands before it in the same process
+inline constexpr double kOnlyAnEnd = -0.4;          // an end without a reason may be an effect of what no log shows
 inline constexpr double kLauncherPoints = 0.8;      // the launcher saw this rank end first on its host
 inline constexpr double kExitAgrees = 0.4;          // its exit code is one that a cause leaves
 inline constexpr double kEndReported = 0.6;         // a launcher reports its end, and that nobody asked for it
@@ -56,7 +57,6 @@ inline constexpr double kOtherOperation = 2.4;  // same number, another operatio
 inline constexpr double kScalarAmongGradients = 2.0;  // it reduces one number (a metric) where others reduce gradients
 inline constexpr double kKilledSilently = 1.8;  // ended by a signal that leaves no text
 inline constexpr double kEndedSilently = 1.4;   // ended by a code of its own, or told to stop when nobody else was
-inline constexpr double kEndedAlone = 0.3;      // any end may be an effect of what no log shows: enough to be listed, not to be named
 inline constexpr double kBusyElsewhere = 0.9;   // alive in a long phase of its own while others waited
 
 // The hypothesis that none of the suspects is the cause.

@@ -96,6 +96,7 @@ struct Event {
   std::vector<uint32_t> also;        // other signatures matched in the block
   std::string exception;             // class name where a traceback ended in one
   bool in_traceback = false;
+  bool relayed = false;              // another rank's exception, told by this log: the prefix names who raised it
   int64_t count = 1;                 // repetitions folded into this one
   Position last_at;                  // of the last repetition
   std::vector<ElasticReport> reports;

@@ -24,6 +24,14 @@ bool IsStopSignal(std::string_view id) {
          id == "py.interrupt" || id == "nvrx.signal" || id == "derived.stopped";
 }
 
+bool IsSchedulerDecision(const Signature& signature) {
+  // Families that speak of nodes and jobs under another class than "scheduler" (a lost node is hardware).
+  constexpr std::string_view kFamilies[] = {"slurm.cancel.", "slurm.ctl.", "slurm.srun.node", "slurm.state.", "slurm.drain.", "k8s.node", "cloud."};
+  return signature.fault_class == FaultClass::kScheduler ||
+         std::any_of(std::begin(kFamilies), std::end(kFamilies),
+                     [&](std::string_view family) { return std::string_view(signature.row.id()).starts_with(family); });
+}
+
 bool IsStorage(std::string_view id) {
   constexpr std::string_view kFamilies[] = {"nfs.", "lustre.", "ceph.", "cifs.", "gpfs."};
   return std::any_of(std::begin(kFamilies), std::end(kFamilies), [&](std::string_view family) { return id.starts_with(family); });

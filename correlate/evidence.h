@@ -19,6 +19,9 @@ bool IsWaiter(std::string_view id);
 // Rows that say "I was told to stop", in several words; the scheduler's own reasons are other rows.
 bool IsStopSignal(std::string_view id);
 
+// Decisions about a whole job or node: their place is never a rank.
+bool IsSchedulerDecision(const Signature& signature);
+
 // Rows about remote file systems.
 bool IsStorage(std::string_view id);
 

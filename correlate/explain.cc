@@ -46,13 +46,21 @@ constexpr Edge kEdges[] = {
     {"ray.oom", "nccl.", Over::kAnywhere},
     {"ray.oom", "pg.", Over::kAnywhere},
     {"slurm.oom", "derived.killed", Over::kAnywhere},
+    {"slurm.oom", "slurm.srun.task_oom", Over::kAnywhere},
     {"k8s.oomkilled", "derived.killed", Over::kAnywhere},
+    {"k8s.oomkilled", "nccl.", Over::kAnywhere},
     // native crashes
     {"seg.", "torch.fatal", Over::kHost},
     {"seg.", "derived.crashed", Over::kHost},
     {"mem.", "derived.crashed", Over::kHost},
     {"xid.", "derived.crashed", Over::kHost},
     {"seg.", "dl.", Over::kHost},
+    // a process that is gone, and the calls of its peers that fail with it
+    {"seg.", "mpi.", Over::kAnywhere},
+    {"mpi.sig_handler", "mpi.fatal", Over::kAnywhere},
+    {"derived.crashed", "mpi.fatal", Over::kAnywhere},
+    {"derived.killed", "mpi.fatal", Over::kAnywhere},
+    {"derived.exited", "store.", Over::kAnywhere},
     // storage, and who waits for it
     {"nfs.", "hung.", Over::kHost},
     {"nfs.", "derived.", Over::kHost},

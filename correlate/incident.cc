@@ -84,6 +84,7 @@ class Builder {
     for (const SourceDigest* source : incident_.sources) CollectRanks(*source);
     KeepOwnRemarks();
     HostsByBlock();
+    PlaceRelayed();
     CollectEnds();
     RankFromEnds();
     OnlyHost();
@@ -140,8 +141,10 @@ class Builder {
 
   void CollectHost(const SourceDigest& source) {
     std::string host = source.info.host ? ShortHost(source.info.host->value) : "";
-    if (host.empty()) {
-      // A log in which all self-naming lines name one host is that host's log.
+    const bool by_name = source.info.host && source.info.host->by == "file name";
+    if (host.empty() || by_name) {
+      // A log in which all self-naming lines name one host is that host's log; what the file is called tells
+      // less than they.
       std::set<std::string> named;
       for (const auto* list : {&source.facts, &source.events}) {
         for (const Event& event : *list) {
@@ -155,7 +158,7 @@ class Builder {
           }
         }
       }
-      if (named.size() == 1) host = *named.begin();
+      if (!named.empty() && !named.contains(host)) host = named.size() == 1 ? *named.begin() : "";
     }
     if (!host.empty()) {
       maps_.host_of_source[&source] = host;
@@ -189,7 +192,7 @@ class Builder {
     }
     const auto it = maps_.host_of_source.find(&source);
     if (it == maps_.host_of_source.end()) return "";
-    *by = source.info.host ? source.info.host->by : "other lines of the file";
+    *by = source.info.host && ShortHost(source.info.host->value) == it->second ? source.info.host->by : "other lines of the file";
     return it->second;
   }
 
@@ -276,6 +279,7 @@ class Builder {
       if (!address.empty() && !host.empty()) incident_.host_of_address.try_emplace(HostInAddress(address), host);
     }
     for (const Event& event : source.events) {
+      CollectEndReport(event);
       for (const ElasticReport& report : event.reports) CollectReport(source, report);
       SeeWorld(NumberField(event.fields, "world_size"));
       SeeWorld(event.prefix.world_size);
@@ -287,6 +291,20 @@ class Builder {
         SeeRank(*rank, host == maps_.host_of_source.end() ? "" : host->second);
       }
     }
+  }
+
+  // A launcher that reports an end numbers and places the processes itself: nobody knows better.
+  void CollectEndReport(const Event& event) {
+    const v1::Signature& row = SignatureOf(event).row;
+    agents_below_ |= row.producer() == "torchrun" || row.producer() == "elastic";
+    if (!IsEndReport(row.id())) return;
+    std::vector<std::string> hosts = ExpandHostList(FieldOf(event.fields, "peer_hosts"));
+    if (const std::string_view host = FieldOf(event.fields, "peer_host"); !host.empty()) hosts.push_back(HostInAddress(host));
+    for (const std::string& host : hosts) incident_.hosts.insert(ShortHost(host));
+    const auto rank = NumberField(event.fields, "peer_rank"), pid = NumberField(event.fields, "peer_pid");
+    if (!rank || hosts.size() != 1) return;
+    incident_.ranks[*rank].host = ShortHost(hosts[0]);
+    if (pid) maps_.rank_of_pid[{ShortHost(hosts[0]), *pid}] = *rank;
   }
 
   void CollectReport(const SourceDigest& source, const ElasticReport& report) {
@@ -348,6 +366,7 @@ class Builder {
       placed.source = &source;
       Place(&placed);
       Accuse(&placed);
+      PlaceEnd(&placed);
       if (placed.place.rank) SeeRank(*placed.place.rank, placed.place.host);
       if (!placed.place.host.empty()) incident_.hosts.insert(placed.place.host);
       incident_.events.push_back(std::move(placed));
@@ -366,7 +385,8 @@ class Builder {
     const Prefix& prefix = event.prefix;
     Location& place = placed->place;
     std::string by;
-    place.host = HostOf(source, event, &by);
+    // What another rank raised happened on that rank's host, not on the one that tells of it.
+    if (!event.relayed) place.host = HostOf(source, event, &by);
     if (!place.host.empty()) place.known_by.push_back(Cat("host: ", by));
     place.pid = NumberField(event.fields, "pid");
     if (!place.pid && !prefix.kernel) place.pid = prefix.pid;
@@ -463,6 +483,18 @@ class Builder {
     }
   }
 
+  // The line of a launcher about the end of one process happened at that process.
+  void PlaceEnd(PlacedEvent* placed) const {
+    if (!IsEndReport(placed->id()) || placed->accused_hosts.size() != 1) return;
+    placed->place = Location{};
+    placed->place.host = placed->accused_hosts[0];
+    placed->place.pid = NumberField(placed->event->fields, "peer_pid");
+    placed->place.known_by.push_back("host: the launcher's report");
+    if (placed->accused_ranks.size() != 1) return;
+    placed->place.rank = placed->accused_ranks[0];
+    placed->place.known_by.push_back("rank: the launcher's report");
+  }
+
   void Accuse(PlacedEvent* placed) const {
     placed->accuses = placed->signature->row.accuses_peer();
     for (uint32_t other : placed->event->also) {
@@ -480,8 +512,8 @@ class Builder {
       if (at == std::string_view::npos) continue;
       if (const auto rank = ParseNumber<int32_t>(Trim(task.substr(at + 5)))) ranks.push_back(*rank);
     }
-    // Slurm's task ids are ranks only where no launcher below starts several ranks a task.
-    if (tasks.find("task:") == std::string_view::npos && maps_.rank_of_local.empty()) {
+    // Slurm's task ids are ranks (SLURM_PROCID) only where no launcher below starts several ranks a task.
+    if (tasks.find("task:") == std::string_view::npos && maps_.rank_of_local.empty() && !agents_below_) {
       for (int32_t rank : ParseRankList(tasks)) ranks.push_back(rank);
     }
     for (std::string& host : ExpandHostList(FieldOf(fields, "peer_hosts"))) placed->accused_hosts.push_back(ShortHost(host));
@@ -556,6 +588,32 @@ class Builder {
     }
   }
 
+  // How a process ended, as launchers word it: a code, a signal's number, or its name (strsignal(3); Slurm adds
+  // its own word for a task that the kernel killed at the memory limit).
+  static std::optional<int32_t> EndCode(const Fields& fields) {
+    constexpr std::pair<std::string_view, int32_t> kStatus[] = {
+        {"Out Of Memory", -9},       {"Killed", -9},           {"Terminated", -15},     {"Aborted", -6},
+        {"Segmentation fault", -11}, {"Bus error", -7},        {"Illegal instruction", -4},
+        {"Floating point exception", -8}, {"Trace/breakpoint trap", -5}, {"Hangup", -1}, {"Interrupt", -2},
+    };
+    if (const auto code = ParseNumber<int32_t>(FieldOf(fields, "exit_code"))) return code;
+    if (const auto signal = NumberField(fields, "signal_number")) return -*signal;
+    for (const auto& [status, code] : kStatus) {
+      if (FieldOf(fields, "status") == status) return code;
+    }
+    return std::nullopt;
+  }
+
+  // The order to stop a Slurm step, by whomever, is followed by the ends of its tasks. A task that ran out of
+  // memory did not do so by order.
+  bool AfterOrder(const PlacedEvent& end) const {
+    if (end.signature->row.producer() != "slurm" || end.signature->role == Role::kInitiating) return false;
+    return std::any_of(incident_.events.begin(), incident_.events.end(), [&](const PlacedEvent& order) {
+      const bool stops = order.id().starts_with("slurm.cancel.") || order.id() == "slurm.srun.aborted" || order.id() == "slurm.srun.terminating";
+      return stops && order.source == end.source && order.event->at.byte_offset < end.event->at.byte_offset;
+    });
+  }
+
   void CollectEnds() {
     for (const PlacedEvent& event : incident_.events) {
       for (const ElasticReport& report : event.event->reports) {
@@ -566,14 +624,16 @@ class Builder {
         incident_.ends.push_back(std::move(end));
       }
       if (!IsEndReport(event.id()) || event.signature->role <= Role::kPrecursor) continue;
-      const auto code = ParseNumber<int32_t>(FieldOf(event.event->fields, "exit_code"));
-      const bool told_to = event.signature->role == Role::kTeardown || (code && (*code == -15 || *code == 143));
-      if (event.place.rank) {
+      const std::optional<int32_t> code = EndCode(event.event->fields);
+      const bool told_to = event.signature->role == Role::kTeardown || (code && (*code == -15 || *code == 143)) || AfterOrder(event);
+      // mpirun reports one process only: the first whose end it noticed.
+      const bool first = event.id() == "mpi.signal";
+      if (event.accused_ranks.empty() && (event.place.rank || !event.place.host.empty())) {
         incident_.ends.push_back({&event, event.place.rank, code, event.place.host, false, told_to});
       }
       for (int32_t rank : event.accused_ranks) {
         const std::string host = event.accused_hosts.size() == 1 ? event.accused_hosts[0] : "";
-        incident_.ends.push_back({&event, rank, code, host, false, told_to});
+        incident_.ends.push_back({&event, rank, code, host, first, told_to});
         if (!host.empty()) SeeRank(rank, host);
       }
     }
@@ -630,7 +690,11 @@ class Builder {
       if (kernel && (!death || !event.place.pid || (!IsTrainer(event) && TrainerDiedToo(event)))) continue;
       std::set<int32_t> first, others;
       for (const EndReport& end : incident_.ends) {
-        const bool here = LogName(*end.event->source) == LogName(*event.source) || (!end.host.empty() && end.host == event.place.host);
+        const bool same_log = LogName(*end.event->source) == LogName(*event.source);
+        // Two hosts in one log: the end of a process elsewhere is not this one's, where one launcher names both.
+        const bool elsewhere = event.signature->row.producer() == end.event->signature->row.producer() &&
+                               !end.host.empty() && !event.place.host.empty() && end.host != event.place.host;
+        const bool here = (same_log && !elsewhere) || (!end.host.empty() && end.host == event.place.host);
         if (here && !end.told_to && end.rank) (end.first ? first : others).insert(*end.rank);
       }
       const std::set<int32_t>& named = first.empty() ? others : first;
@@ -679,6 +743,12 @@ class Builder {
   }
 
   // Where all logs know of one host only, the ranks without a host run there.
+  void PlaceRelayed() {
+    for (PlacedEvent& event : incident_.events) {
+      if (event.event->relayed && event.place.rank && event.place.host.empty()) event.place.host = incident_.ranks[*event.place.rank].host;
+    }
+  }
+
   void OnlyHost() {
     if (incident_.hosts.size() != 1) return;
     for (auto& [rank, facts] : incident_.ranks) {
@@ -703,6 +773,7 @@ class Builder {
   const CorrelateOptions& options_;
   Incident incident_;
   Maps maps_;
+  bool agents_below_ = false;                // torchrun's agents speak: a launcher's task is an agent, not a rank
   std::map<std::string, int32_t> restarts_;  // of a host, as its log folders count them
 };
 
@@ -742,7 +813,7 @@ std::vector<int32_t> ParseRankList(std::string_view text) {
 bool IsEndReport(std::string_view id) {
   constexpr std::string_view kPrefixes[] = {"elastic.failed",  "ds.exit",        "mosaic.exited",   "pl.child",
                                             "slurm.srun.task", "mpi.nonzero",    "mpi.signal",      "mpi.bad_termination",
-                                            "spawn.exited",    "spawn.launch_py", "vllm.worker_died", "sh.signal"};
+                                            "spawn.exited",    "spawn.launch_py", "vllm.worker_died", "ray.worker_died", "sh.signal"};
   return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
                      [&](std::string_view prefix) { return id.starts_with(prefix); });
 }

@@ -70,7 +70,8 @@ struct RankFacts {
 // A launcher or scheduler says that a process ended, and how.
 struct EndReport {
   const PlacedEvent* event = nullptr;  // index valid after building: see Incident::events
-  std::optional<int32_t> rank, exit_code;
+  std::optional<int32_t> rank;         // absent: only its host is known
+  std::optional<int32_t> exit_code;    // negative: a signal
   std::string host;
   bool first = false;     // the launcher calls it the first failure of its host
   bool told_to = false;   // ended because it was told to

@@ -40,7 +40,10 @@ class Silent {
     OneSilentRank();
     BehindInGroup();
     OtherCall();
+    SilentHost();
     EndedWithoutReason();
+    EndedBesideWaiters();
+    OnlyEnd();
   }
 
  private:
@@ -198,6 +201,31 @@ class Silent {
                    Cat(waiters_.size(), " rank(s) timed out waiting; rank ", rank, " did not report it"));
       if (suspect->root == nullptr && silent.size() == 1) ReadPhase(suspect);
     }
+  }
+
+  // --- a host none of whose ranks complained, where those of the others did
+  void SilentHost() {
+    std::set<std::string> hosts, waiting;
+    const std::vector<int32_t> silent = SilentRanks(incident_, "");
+    for (int32_t rank : silent) {
+      const auto facts = incident_.ranks.find(rank);
+      hosts.insert(facts == incident_.ranks.end() ? "" : facts->second.host);
+    }
+    for (int32_t rank : waiters_) {
+      const auto facts = incident_.ranks.find(rank);
+      waiting.insert(facts == incident_.ranks.end() ? "" : facts->second.host);
+    }
+    if (silent.size() < 2 || hosts.size() != 1 || hosts.contains("") || waiting.contains("") || waiting.contains(*hosts.begin())) return;
+    Suspect* suspect = ForHost(*hosts.begin());
+    if (suspect == nullptr) {
+      suspect = &suspects_.emplace_back();
+      suspect->place.host = *hosts.begin();
+      suspect->place.known_by.push_back("host: none of its ranks timed out");
+      Sign(suspect, "derived.silent");
+      suspect->fault_class = FaultClass::kUndetermined;
+    }
+    suspect->Add("silent_host", weights::kFewSilent,
+                 Cat(waiters_.size(), " rank(s) timed out waiting; none of the ", silent.size(), " rank(s) on ", *hosts.begin(), " reported it"));
   }
 
   // Ranks that raised from an effect of somebody else's fault.
@@ -361,10 +389,12 @@ class Silent {
   // --- processes that end without a word; only the launcher's report says that, and which
   void EndedWithoutReason() {
     for (const EndReport& end : incident_.ends) {
+      if (!end.told_to && end.event->signature->role == Role::kInitiating) AddStated(end);
       if (!end.rank || !end.exit_code) continue;
       const int32_t code = *end.exit_code > 128 && *end.exit_code < 160 ? 128 - *end.exit_code : *end.exit_code;
       const v1::ExitMeaning* meaning = incident_.catalogue->Exit(code);
       const bool killed = !end.told_to && (code == -9 || (code < 0 && meaning != nullptr && meaning->role() == "initiating"));
+      if (end.event->signature->role == Role::kInitiating) continue;
       if (!killed && !Exited(end, code) && !StoppedAlone(end, code)) continue;
       Suspect* suspect = ForRank(*end.rank);
       if (suspect != nullptr && suspect->root != nullptr) continue;
@@ -378,6 +408,64 @@ class Silent {
       suspect->Add("ended_silently", killed ? weights::kKilledSilently : weights::kEndedSilently,
                    Cat("rank ", *end.rank, " ended with ", how, " and wrote no reason"));
     }
+  }
+
+  Suspect* AddPlaceOf(const EndReport& end) {
+    if (end.rank) return Add(*end.rank);
+    Suspect& suspect = suspects_.emplace_back();
+    suspect.place = end.event->place;
+    suspect.place.host = end.host;
+    return &suspect;
+  }
+
+  // The launcher's report of the end states its cause.
+  void AddStated(const EndReport& end) {
+    if (!end.rank && end.host.empty()) return;
+    Suspect* suspect = AddPlaceOf(end);
+    if (!end.host.empty()) suspect->place.host = end.host;
+    SetRoot(suspect, end.event);
+    suspect->Add("ended_silently", weights::kKilledSilently,
+                 Cat(PlaceName(suspect->place, false, end.event->source), " ended, and the launcher says why: ", Quote(end.event->event->text)));
+  }
+
+  // --- a launcher whose processes left by themselves while others waited for them to join
+  void EndedBesideWaiters() {
+    std::set<std::string> waiting;
+    for (const PlacedEvent& event : incident_.events) {
+      if (IsWaiter(event.id())) waiting.insert(event.place.host);
+    }
+    if (waiting.empty() || waiting.contains("")) return;
+    for (const EndReport& end : incident_.ends) {
+      if (end.rank || end.told_to || end.host.empty() || end.exit_code.value_or(0) == 0 || waiting.contains(end.host)) continue;
+      const bool other_fault = std::any_of(incident_.events.begin(), incident_.events.end(), [&](const PlacedEvent& event) {
+        return event.place.host == end.host && !IsEndReport(event.id()) && event.signature->role >= Role::kCollateral;
+      });
+      if (other_fault || ForHost(end.host) != nullptr) continue;
+      Suspect* suspect = AddPlaceOf(end);
+      SetRoot(suspect, end.event);
+      Sign(suspect, "derived.exited");
+      suspect->Add("ended_silently", weights::kEndedSilently,
+                   Cat("a process on ", end.host, " ended by itself with exit code ", *end.exit_code, " while other hosts waited"));
+    }
+  }
+
+  // --- where no line and no silence suggests anybody: the one process that a launcher saw end by itself
+  void OnlyEnd() {
+    if (!suspects_.empty()) return;
+    const EndReport* only = nullptr;
+    for (const EndReport& end : incident_.ends) {
+      if (end.told_to || end.exit_code == 0 || (!end.rank && end.host.empty())) continue;
+      const bool same = only != nullptr && only->rank == end.rank && (end.rank || (only->host == end.host && only->event->place.pid == end.event->place.pid));
+      if (only != nullptr && !same) return;
+      only = &end;
+    }
+    if (only == nullptr || (only->rank && raised_from_effect_.contains(*only->rank))) return;
+    Suspect* suspect = AddPlaceOf(*only);
+    SetRoot(suspect, LineOf(*only));
+    Sign(suspect, "derived.exited");
+    suspect->fault_class = FaultClass::kUndetermined;
+    suspect->Add("only_an_end", weights::kOnlyAnEnd,
+                 Cat("it is only known to have ended, not why: ", Quote(only->event->event->text)));
   }
 
   // The launcher's own line about this end says it more directly than its summary table.

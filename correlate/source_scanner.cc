@@ -477,6 +477,7 @@ class SourceScanner::Impl {
       const SourceLine& line = *reader.At(deciding);
       event.prefix = line.peeled.prefix;
       if (cause.process && !event.prefix.local_rank) event.prefix.local_rank = cause.process;
+      if (const auto origin = OriginOfRelay(reader.At(0)->message())) AttributeTo(*origin, &event);
       size_t block_end = cause.lines_end;
       std::vector<Quoted> quoted;
       if (IsNamed(event, "elastic.childfailed")) {
@@ -494,6 +495,18 @@ class SourceScanner::Impl {
     }
     for (size_t l : parse.lines) used.insert(l);
     Consume(reader, used);
+  }
+
+  // The one who prints a relayed traceback is not the one who raised it.
+  static void AttributeTo(int32_t origin, Event* event) {
+    event->relayed = event->prefix.rank != origin;
+    if (!event->relayed) return;
+    const std::optional<Stamp> stamp = event->prefix.stamp;
+    const size_t length = event->prefix.length;
+    event->prefix = {};
+    event->prefix.rank = origin;
+    event->prefix.stamp = stamp;
+    event->prefix.length = length;
   }
 
   // A traceback of which the end is missing: the log was cut while the rank was dying.

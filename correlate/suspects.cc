@@ -18,11 +18,11 @@ namespace {
 
 // Which of two lines of one fault states it best: the cause before its wrapper, the process's own traceback
 // before a logger's copy, the line that ends something before one that only tells of it, its own log before the
-// launcher's report, then the first.
+// launcher's report and before what other ranks relay, then the first.
 bool BetterRoot(const PlacedEvent& a, const PlacedEvent& b) {
   const auto rank = [](const PlacedEvent& event) {
     return std::make_tuple(event.signature->role, !event.signature->row.wrapper(), event.event->in_traceback,
-                           event.signature->severity, !event.event->prefix.launcher);
+                           event.signature->severity, !event.event->prefix.launcher, !event.event->relayed);
   };
   return rank(a) > rank(b);
 }
@@ -58,7 +58,7 @@ class Finder {
     std::map<std::pair<std::string, std::string>, size_t> index;
     for (const PlacedEvent& event : incident_.events) {
       if (event.signature->role < Role::kAmbiguous || event.signature->row.accuses_peer()) continue;
-      if (IsEndReport(event.id()) || !event.event->reports.empty() || WentOn(incident_, event)) continue;
+      if (IsEndReport(event.id()) || !event.event->reports.empty() || WentOn(incident_, event) || IsReaction(event)) continue;
       const auto key = std::make_pair(KeyOf(event), std::string(event.id()));
       const auto [it, fresh] = index.try_emplace(key, suspects_.size());
       if (fresh) suspects_.emplace_back();
@@ -66,6 +66,20 @@ class Finder {
       suspect.own.push_back(&event);
       if (suspect.root == nullptr || BetterRoot(event, *suspect.root)) SetRoot(&suspect, &event);
     }
+  }
+
+  // An order to stop that a launcher gives behind its own report of an end, or of its cause, is its reaction.
+  bool IsReaction(const PlacedEvent& event) const {
+    if (!IsStopSignal(event.id())) return false;
+    const auto before = [&](const PlacedEvent& other) {
+      return other.signature->row.producer() == event.signature->row.producer() && PrintedBefore(other, event);
+    };
+    return std::any_of(incident_.ends.begin(), incident_.ends.end(), [&](const EndReport& end) {
+             return !end.told_to && end.exit_code.value_or(0) != 0 && before(*end.event);
+           }) ||
+           std::any_of(incident_.events.begin(), incident_.events.end(), [&](const PlacedEvent& other) {
+             return other.signature->role == Role::kInitiating && before(other);
+           });
   }
 
   static void SetRoot(Suspect* suspect, const PlacedEvent* event) {
@@ -268,8 +282,10 @@ class Finder {
         for (const Term& term : effect.terms) {
           if (term.weight > 0 && !cause.Has(term.name)) cause.Add(term.name, term.weight, term.sentence);
         }
-        // A network card serves every rank of its host; a file server's stall holds the one that waits for it.
-        const bool of_a_rank = cause.fault_class != FaultClass::kTransport || IsStorage(cause.signature);
+        // A network card serves every rank of its host, and the scheduler ends whole jobs; a file server's stall
+        // holds the one that waits for it.
+        const bool of_a_rank = (cause.fault_class != FaultClass::kTransport || IsStorage(cause.signature)) &&
+                               !IsSchedulerDecision(*cause.root->signature) && SameProcess(cause, effect);
         if (!cause.place.rank && effect.place.rank && of_a_rank) {
           if (cause.ranks.empty()) cause.ranks = {*effect.place.rank};
           if (cause.ranks == std::vector<int32_t>{*effect.place.rank}) {
@@ -288,6 +304,13 @@ class Finder {
       }
     }
     Erase(gone);
+  }
+
+  // Whether an effect tells which process the cause struck: one on its host, one whose node the kernel speaks of,
+  // or the end of the process itself. What another host's process lost is not it.
+  static bool SameProcess(const Suspect& cause, const Suspect& effect) {
+    const bool ended = effect.signature.starts_with("derived.") || (effect.root != nullptr && IsEndReport(effect.root->id()));
+    return ended || cause.place.host == effect.place.host || cause.place.host.empty() || effect.place.host.empty() || FromKernel(*cause.root);
   }
 
   // A fault that several places show alike is at home where its own warning stands (a loopback fallback on

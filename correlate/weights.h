@@ -24,6 +24,7 @@ inline constexpr double kGenericException = -0.4;  // "some exception": may be a
 inline constexpr double kExplainsOthers = 0.8;      // other ranks or hosts show only effects
 inline constexpr double kAlone = 0.5;               // nobody else has a cause of its own
 inline constexpr double kLaterInSameProcess = -2.2; // another cause stands before it in the same process
+inline constexpr double kOnlyAnEnd = -0.4;          // an end without a reason may be an effect of what no log shows
 inline constexpr double kLauncherPoints = 0.8;      // the launcher saw this rank end first on its host
 inline constexpr double kExitAgrees = 0.4;          // its exit code is one that a cause leaves
 inline constexpr double kEndReported = 0.6;         // a launcher reports its end, and that nobody asked for it

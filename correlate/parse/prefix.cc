@@ -67,11 +67,11 @@ constexpr Dialect kDialects[] = {
     {"kmsg", 1, "0-9", R"(\d{1,4},\d+,(?P<boot_us>\d+),[^;\n]{1,40};)", kKernel},
     {"proc.kmsg", 1, "<", R"(<\d{1,3}>)", kKernel},
     {"dmesg.x", 1, "a-z", R"((?:kern|user|daemon|auth|syslog) *:(?:emerg|alert|crit|err|warn|notice|info|debug) *: )", kKernel},
-    {"dmesg", 2, "[", R"(\[ *(?P<boot>\d+\.\d{6})\](?:\[ *[TC]\d+\])? )", kKernel},
+    {"dmesg", 2, "[", R"(\[ *(?P<boot>\d+\.\d{1,9})\](?:\[ *[TC]\d+\])? )", kKernel},
     {"dmesg.T", 2, "[", R"(\[)" WEEKDAY " " MONTH R"( +(?P<day>\d{1,2}) )" CLOCK R"( (?P<year>\d{4})\] )", kKernel},
-    {"dmesg.d", 2, "[", R"(\[ *(?P<boot>\d+\.\d{6}) < *(?P<delta>\d+\.\d{6})>\] )", kKernel},
-    {"dmesg.delta", 2, "[", R"(\[ *\+(?P<delta>\d+\.\d{6})\] )", kKernel},
-    {"dmesg.delta.short", 2, "[", R"(\[ *< *(?P<delta>\d+\.\d{6})>\] )", kKernel},
+    {"dmesg.d", 2, "[", R"(\[ *(?P<boot>\d+\.\d{1,9}) < *(?P<delta>\d+\.\d{1,9})>\] )", kKernel},
+    {"dmesg.delta", 2, "[", R"(\[ *\+(?P<delta>\d+\.\d{1,9})\] )", kKernel},
+    {"dmesg.delta.short", 2, "[", R"(\[ *< *(?P<delta>\d+\.\d{1,9})>\] )", kKernel},
     {"dmesg.e", 2, "[", R"(\[)" MONTH R"((?P<day>\d{1,2}) (?P<clock>\d\d:\d\d)\] )", kKernel},
     // --- multiplexers
     {"srun", 2, " 0-9P", R"((?:P\d+ )? {0,6}(?P<task>\d{1,6}): ?)", 0, Needs::kTaskColon},
@@ -346,6 +346,13 @@ bool Allowed(Needs needs, const PrefixHabits& habits, std::string_view rest) {
   return false;
 }
 
+// A logger's level stands where other dialects print a host ("2026-01-02T03:04:05Z INFO loader: ...").
+bool IsLevelWord(std::string_view word) {
+  constexpr std::string_view kWords[] = {"TRACE", "DEBUG", "INFO",     "NOTICE", "WARN",
+                                         "WARNING", "ERROR", "CRITICAL", "FATAL",  "SEVERE"};
+  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
+}
+
 char LevelLetter(std::string_view level) {
   if (level.empty()) return ' ';
   return level == "NOTICE" ? 'I' : level == "SEVERE" ? 'E' : level[0];
@@ -487,6 +494,7 @@ Peeled Peel(std::string_view line, const PrefixHabits& habits) {
         const re2::StringPiece& group = groups[i + 1];
         if (!group.empty()) captures[static_cast<size_t>(dialect->slots[i])] = {group.data(), group.size()};
       }
+      if (IsLevelWord(captures[static_cast<size_t>(Slot::kHost)])) continue;
       Apply(row, captures, &out.prefix);
       at += groups[0].size();
       // A logger's level and name may come in several pieces; everything else comes once.
@@ -526,6 +534,8 @@ std::vector<size_t> GluedStarts(std::string_view line) {
   };
   add_all("[rank");
   add_all("Traceback (most recent call last):");
+  // A collector of which no dialect is known must not hide the driver's own line.
+  add_all("NVRM: Xid (");
   std::sort(out.begin(), out.end());
   const Peeled peeled = out.empty() ? Peeled{} : Peel(line);
   // What the peeler reaches by itself is not glued, only prefixed.

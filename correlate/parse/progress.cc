@@ -25,7 +25,8 @@ constexpr Form kSteps[] = {
     {"step/iter", R"((?i)\b(?:train_?step|iter|step|step_in_epoch|steps)[ '":=#\[]+(\d+))"},
     {"batch", R"((?i)\bbatch[ :=]+(?:\d+/)?(\d+))"},
 };
-constexpr Form kRank = {"rank", R"((?i)\brank[ :=#]{1,2}(\d{1,6})\b)"};
+// "waiting for rank 4" speaks of a rank (of a clique, of a group), not of the one that prints it.
+constexpr Form kRank = {"rank", R"((?i)(?:\b(for|from|to|of|by|with|on) )?\brank[ :=#]{1,2}(\d{1,6})\b)"};
 
 struct MemoryForm {
   Form form;          // group 1: the size
@@ -47,11 +48,11 @@ class Matcher {
   explicit Matcher(const Form& form)
       : words_(Split(form.words, '/')), re_{form.regex, RE2::Latin1, {}, nullptr, {}} {}
   // `lower` is `text` in lower case.
-  template <typename Value>
-  bool Find(std::string_view text, std::string_view lower, Value* value) const {
+  template <typename... Values>
+  bool Find(std::string_view text, std::string_view lower, Values*... values) const {
     const auto has = [&](std::string_view word) { return lower.find(word) != std::string_view::npos; };
     if (std::none_of(words_.begin(), words_.end(), has)) return false;
-    return RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *re_, value);
+    return RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *re_, values...);
   }
 
  private:
@@ -98,7 +99,8 @@ ProgressFields ParseProgress(std::string_view message) {
     break;
   }
   int32_t number = 0;
-  if (rank->Find(message, lower, &number)) out.rank = number;
+  re2::StringPiece spoken_of;
+  if (rank->Find(message, lower, &spoken_of, &number) && spoken_of.empty()) out.rank = number;
   re2::StringPiece size;
   for (size_t i = 0; i < memory->size(); ++i) {
     std::optional<double>& bytes = kMemory[i].device ? out.device_memory_bytes : out.memory_bytes;

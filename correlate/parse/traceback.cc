@@ -190,6 +190,13 @@ std::string_view CollectiveInFrame(std::string_view message) {
   return {name.data(), name.size()};
 }
 
+std::optional<int32_t> OriginOfRelay(std::string_view message) {
+  static const RE2* const form = new RE2(R"(Traceback \(most recent call last\): \(RANK (\d{1,8})\)\s*)");
+  int32_t rank = 0;
+  if (!RE2::FullMatch(re2::StringPiece(message.data(), message.size()), *form, &rank)) return std::nullopt;
+  return rank;
+}
+
 bool IsTracebackStart(std::string_view message) {
   if (message.starts_with(kStart) || (message.starts_with("Original ") && message.substr(9).starts_with(kStart))) return true;
   // Announced: "Scheduler hit an exception: Traceback ...". A field of a report (" : ") only quotes it.

@@ -41,6 +41,9 @@ struct TracebackParse {
 };
 
 bool IsTracebackStart(std::string_view message);
+// The rank that raised it, of a traceback that other ranks print as well: "Traceback (...): (RANK 10)", as torch's
+// distributed checkpoint sends the errors of some ranks to all.
+std::optional<int32_t> OriginOfRelay(std::string_view message);
 // The class in "pkg.SomeError: text" or in a bare "SomeError". Empty if the line is no end of a traceback.
 std::string_view ExceptionClass(std::string_view message);
 // The public function of torch.distributed that a stack frame is in ("all_reduce"). Empty for other frames.

@@ -59,7 +59,9 @@ void CutLines(const v1::Report& report, Items* out) {
   if (cut > 0) out->push_back(Cat(Counted(cut, "line"), " longer than the limit: read up to it."));
 }
 
+// Order between hosts matters only where several places are left: a named one was told by its lines.
 void UnalignedClocks(const v1::Report& report, Items* out) {
+  if (report.verdict() != "undetermined" || report.suspects_size() < 2) return;
   std::map<std::string, Items> hosts_by_reason;
   for (const v1::HostClock& clock : report.completeness().clocks()) {
     if (!clock.aligned()) hosts_by_reason[clock.method()].push_back(clock.host());

@@ -238,6 +238,7 @@ class Reader {
 
   void ReadText(PeekedStream* stream, const Item& item) {
     const std::unique_ptr<Decoder> decoder = DecoderFor(stream->head());
+    if (IsVerdictDocument(stream->head())) return problems_.Add(Trouble::kVerdict, item.path);
     const SourceInfo info = Named(item, decoder ? DecodedHead(stream->head()) : stream->head());
     // Its JSON form quotes states and stacks, not what went wrong.
     if (info.kind == SourceInfo::Kind::kFlightRecorder) return CountBinary(item);
@@ -285,10 +286,11 @@ class Reader {
 absl::StatusOr<ReadSummary> ReadSources(const std::vector<std::string>& paths, const ReadOptions& options,
                                         SourceVisitor* visitor) {
   ReadSummary summary = Reader(options, visitor).Read(paths);
-  if (summary.sources > 0) return summary;
+  if (summary.sources > summary.empty) return summary;
   std::string message = "no log to read in";
   for (size_t i = 0; i < paths.size() && i < 3; ++i) message += Cat(i == 0 ? " " : ", ", paths[i]);
   if (paths.size() > 3) message += Cat(" and ", paths.size() - 3, " more");
+  if (summary.empty > 0) message += Cat("; ", summary.empty, summary.empty == 1 ? " file is empty" : " files are empty");
   if (summary.binary > 0) message += Cat("; ", summary.binary, " files are binary");
   for (const std::string& problem : summary.problems) message += Cat("\n", problem);
   return absl::NotFoundError(message);

@@ -63,6 +63,9 @@ std::string SafeWord(std::string_view word, bool at_start) {
   while (begin < end && opening.find(word[begin]) != std::string_view::npos) ++begin;
   while (end > begin && closing.find(word[end - 1]) != std::string_view::npos) --end;
   if (begin == end) return CodeSpan(word);
+  // What could be a link or its definition goes into the span.
+  if (word.substr(0, begin).find("[[") != std::string_view::npos) begin = 0;
+  if (word.substr(end).find("]:") != std::string_view::npos) end = word.size();
   return Cat(word.substr(0, begin), CodeSpan(word.substr(begin, end - begin)), word.substr(end));
 }
 

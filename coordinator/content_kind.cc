@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace firstfault {
 namespace {
@@ -89,6 +90,24 @@ ContentKind ContentKindOf(std::string_view head) {
   const size_t holes = HoleBytes(head);
   const auto controls = static_cast<size_t>(std::count_if(head.begin(), head.end(), IsControl)) - holes;
   return controls * kControlShareMax > head.size() - holes ? ContentKind::kBinary : ContentKind::kText;
+}
+
+bool IsVerdictDocument(std::string_view head) {
+  // What only a verdict's JSON has as keys, and no log line of one object.
+  constexpr std::string_view kKeys[] = {"\"initiator\"", "\"first_warning\"", "\"class\""};
+  // First lines of report_phrases.cc, and the footer.
+  constexpr std::string_view kHeadlines[] = {" failed first: ", "all ranks failed alike: ", "first fault, on a rank that ", "was ended from outside: ",
+                                             "undetermined: ", "no failure found"};
+  constexpr std::string_view kFooter = "; firstfault ";
+  const auto has = [](std::string_view text) { return [text](std::string_view part) { return text.find(part) != std::string_view::npos; }; };
+  const size_t start = head.find_first_not_of(" \t\r\n");
+  if (start == std::string_view::npos) return false;
+  head.remove_prefix(start);
+  if (head.front() == '{') return std::all_of(std::begin(kKeys), std::end(kKeys), has(head));
+  const std::string_view first = head.substr(0, head.find('\n'));
+  const size_t footer = head.rfind(kFooter);
+  return std::any_of(std::begin(kHeadlines), std::end(kHeadlines), has(first)) && footer != std::string_view::npos &&
+         head.find('\n', head.find('\n', footer) + 1) == std::string_view::npos;
 }
 
 bool IsCheckpointMember(std::string_view member_name) { return member_name.ends_with("/data.pkl"); }

@@ -27,6 +27,10 @@ enum class ContentKind : uint8_t {
 
 ContentKind ContentKindOf(std::string_view head);
 
+// A verdict about logs, saved beside them (a report of this program as text, markdown or JSON, or a record in
+// its words): it quotes faults and is no log.
+bool IsVerdictDocument(std::string_view head);
+
 // A zip that torch.save wrote: one of its members has this name.
 bool IsCheckpointMember(std::string_view member_name);
 

@@ -59,7 +59,17 @@ void CutLines(const v1::Report& report, Items* out) {
   if (cut > 0) out->push_back(Cat(Counted(cut, "line"), " longer than the limit: read up to it."));
 }
 
+// Order between hosts matters only where several places are left: a named one was told by its lines.
+void DroppedEvents(const v1::Report& report, Items* out) {
+  for (const v1::SourceView& source : report.completeness().sources()) {
+    if (source.events_dropped() == 0) continue;
+    out->push_back(Cat(source.path(), " has more different events than the limit: ", Counted(source.events_dropped(), "later one"),
+                       " did not count. Give the part around the failure alone."));
+  }
+}
+
 void UnalignedClocks(const v1::Report& report, Items* out) {
+  if (report.verdict() != "undetermined" || report.suspects_size() < 2) return;
   std::map<std::string, Items> hosts_by_reason;
   for (const v1::HostClock& clock : report.completeness().clocks()) {
     if (!clock.aligned()) hosts_by_reason[clock.method()].push_back(clock.host());
@@ -76,7 +86,7 @@ void InputProblems(const v1::Report& report, Items* out) {
 }
 
 constexpr void (*kGaps[])(const v1::Report&, Items*) = {MissingHosts, MissingRanks,    NamelessSources,
-                                                        CutLines,     UnalignedClocks, InputProblems};
+                                                        CutLines, DroppedEvents,     UnalignedClocks, InputProblems};
 
 }  // namespace
 

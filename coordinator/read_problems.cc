@@ -40,6 +40,7 @@ constexpr std::array<TroubleRow, static_cast<size_t>(Trouble::kCount)> kRows = {
      "export it again if events are missing", "more files have records that their format does not allow"},
     {"is a journal in systemd's own form and was not read", "export it with journalctl --file=PATH -o json",
      "more journal files were not read"},
+    {"is a verdict about logs, not a log, and was not read", "leave it out", "more verdicts about logs were not read"},
 }};
 
 }  // namespace

@@ -33,6 +33,7 @@ enum class Trouble : uint8_t {
   kTooManyFiles,
   kNotDecoded,
   kJournalFile,
+  kVerdict,
   kCount,
 };
 

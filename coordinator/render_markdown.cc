@@ -54,30 +54,64 @@ std::string CodeSpan(std::string_view text) {
   return pad ? Cat(ticks, ' ', text, ' ', ticks) : Cat(ticks, text, ticks);
 }
 
-// Marks of the sentence stay outside the span: "(`a_b`)," rather than "`(a_b),`".
+// Marks of the sentence stay outside the span: "(`a_b`)," rather than "`(a_b),`". At the start of a paragraph
+// brackets belong into it: they could begin a link's definition.
 std::string SafeWord(std::string_view word, bool at_start) {
   if (at_start ? IsPlainAtStart(word) : IsPlain(word)) return std::string(word);
+  const std::string_view opening = at_start ? "(" : "([\"", closing = at_start ? ".,;:)" : ".,;:)]\"";
   size_t begin = 0, end = word.size();
-  while (begin < end && word[begin] == '(') ++begin;
-  while (end > begin && std::string_view(".,;:)").find(word[end - 1]) != std::string_view::npos) --end;
+  while (begin < end && opening.find(word[begin]) != std::string_view::npos) ++begin;
+  while (end > begin && closing.find(word[end - 1]) != std::string_view::npos) --end;
   if (begin == end) return CodeSpan(word);
+  // What could be a link or its definition goes into the span.
+  if (word.substr(0, begin).find("[[") != std::string_view::npos) begin = 0;
+  if (word.substr(end).find("]:") != std::string_view::npos) end = word.size();
   return Cat(word.substr(0, begin), CodeSpan(word.substr(begin, end - begin)), word.substr(end));
+}
+
+// How many words from `at` on are one quoted line of a log: "..." with a word in it that is not plain. As one
+// span it reads as a line, and can be copied. 0: none.
+size_t QuotedWords(const std::vector<std::string_view>& words, size_t at) {
+  if (!words[at].starts_with('"')) return 0;
+  constexpr size_t kWordsMax = 64;  // a quoted line is cut to less
+  bool plain = true;
+  for (size_t i = at; i < std::min(words.size(), at + kWordsMax); ++i) {
+    std::string_view word = words[i];
+    plain = plain && (word.empty() || IsPlain(word));
+    while (!word.empty() && std::string_view(".,;:)").find(word.back()) != std::string_view::npos) word.remove_suffix(1);
+    if (word.ends_with('"') && (i > at || word.size() > 1)) return plain ? 0 : i - at + 1;
+  }
+  return 0;
 }
 
 std::string Prose(const std::string& text) {
   std::string out;
   const std::string printable = Printable(text);
-  for (const std::string_view word : Split(printable, ' ')) {
-    if (!word.empty()) out += Cat(out.empty() ? "" : " ", SafeWord(word, out.empty()));
+  const std::vector<std::string_view> words = Split(printable, ' ');
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i].empty()) continue;
+    if (!out.empty()) out += ' ';
+    const size_t quoted = QuotedWords(words, i);
+    if (quoted == 0) {
+      out += SafeWord(words[i], out.empty());
+      continue;
+    }
+    const std::string_view last = words[i + quoted - 1];
+    const char* const begin = words[i].data() + 1;
+    const std::string_view all(begin, static_cast<size_t>(last.data() + last.size() - begin));
+    const size_t close = all.rfind('"');
+    const std::string_view line = all.substr(0, close);
+    out += line.empty() ? "\"\"" : Cat('"', CodeSpan(line), '"');
+    out += all.substr(close + 1);
+    i += quoted - 1;
   }
   return out;
 }
 
-std::string Fence(const std::vector<std::string>& lines, std::string_view language, bool cut) {
+std::string Fence(const DocumentBlock& block, std::string_view language, bool cut) {
   std::string body;
-  for (const std::string& line : lines) {
-    const std::string printable = Printable(line);
-    body += Cat(cut ? CutMiddle(printable, kLogColumns) : printable, '\n');
+  for (size_t i = 0; i < block.lines.size(); ++i) {
+    body += Cat(cut ? ShownLine(block, i, kLogColumns) : Printable(block.lines[i]), '\n');
   }
   const std::string ticks(std::max<size_t>(3, LongestTickRun(body) + 1), '`');
   return Cat(ticks, language, '\n', body, ticks, '\n');
@@ -109,9 +143,9 @@ std::string Render(const DocumentBlock& block, bool full) {
     case BlockKind::kPlace:
       return Paragraphs(block.lines);
     case BlockKind::kLog:
-      return Fence(block.lines, "text", !full);
+      return Fence(block, "text", !full);
     case BlockKind::kCommand:
-      return Fence(block.lines, "sh", false);
+      return Fence(block, "sh", false);
   }
   return "";
 }

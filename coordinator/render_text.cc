@@ -45,9 +45,11 @@ class TextRenderer {
   }
 
   void Append(const DocumentBlock& block) {
-    size_t number = 0;
-    for (const std::string& line : block.lines)
-      out_ += Cat(Line(block.kind, Printable(line), ++number), '\n');
+    for (size_t i = 0; i < block.lines.size(); ++i) {
+      const bool cut = block.kind == BlockKind::kLog && !options_.full;
+      const std::string line = cut ? ShownLine(block, i, columns_ - kLogIndent.size()) : Printable(block.lines[i]);
+      out_ += Cat(Line(block.kind, line, i + 1), '\n');
+    }
   }
 
   std::string Line(BlockKind kind, const std::string& line, size_t number) const {
@@ -61,7 +63,6 @@ class TextRenderer {
       case BlockKind::kPlace:
         return Cat(kIndent, line);
       case BlockKind::kLog:
-        return Cat(kLogIndent, options_.full ? line : CutMiddle(line, columns_ - kLogIndent.size()));
       case BlockKind::kCommand:
         return Cat(kLogIndent, line);
     }

@@ -37,6 +37,9 @@ struct SectionWriter {
   }
 };
 
+// Of a line without a time of its own it is only known what came before it.
+std::string StampPhrase(const v1::EventTime& time) { return Cat(time.after() ? "after " : "", time.stamp()); }
+
 template <typename List>
 std::vector<std::string> Lines(const List& list) {
   return {list.begin(), list.end()};
@@ -44,13 +47,17 @@ std::vector<std::string> Lines(const List& list) {
 
 void AddLine(const SectionWriter& out, const v1::EventView& event, const std::string& remark) {
   std::string place = LinePlace(event);
-  if (event.time().has_stamp()) place += Cat("  ", event.time().stamp());
+  if (event.time().has_stamp()) place += Cat("  ", StampPhrase(event.time()));
   if (event.has_rank()) place += Cat("  rank ", event.rank());
   if (event.has_host()) place += Cat("  host ", event.host());
   if (event.count() > 1) place += Cat("  (seen ", event.count(), " times)");
   if (!remark.empty()) place += Cat("  (", remark, ")");
   out.Add(BlockKind::kPlace, place);
-  out.Add(BlockKind::kLog, event.text());
+  DocumentBlock line{BlockKind::kLog, {event.text()}};
+  const size_t size = event.text().size();
+  line.kept_begin = std::min(size, static_cast<size_t>(std::max(0, event.match_begin())));
+  line.kept_size = std::min(size - line.kept_begin, static_cast<size_t>(std::max(0, event.match_size())));
+  out.blocks->push_back(std::move(line));
   if (event.text_lossy()) out.Add(BlockKind::kProse, "Bytes of this line that are not UTF-8 were replaced.");
 }
 
@@ -83,7 +90,9 @@ void Root(const SectionWriter& out) {
   AddBlock(out, out.report.root());
 }
 
+// Where nothing failed no order matters.
 void Clocks(const SectionWriter& out) {
+  if (out.report.verdict() == "no_failure") return;
   std::vector<std::string> lines = ClockSentences(out.report.completeness());
   if (!out.options.full && lines.size() > kClocksMax) {
     const size_t left_out = lines.size() - kClocksMax;
@@ -97,6 +106,8 @@ void Clocks(const SectionWriter& out) {
 void Why(const SectionWriter& out) {
   if (out.report.verdict() != "undetermined") out.Add(BlockKind::kProse, out.report.why());
 }
+
+void WhatIsKnown(const SectionWriter& out) { out.Add(BlockKind::kListed, Lines(out.report.known())); }
 
 void WhatToDo(const SectionWriter& out) {
   const v1::Advice& advice = out.report.advice();
@@ -122,7 +133,7 @@ auto RoleOrder(const std::string& role) {
 }
 
 // Everyone but those whom the verdict line names.
-void Collateral(const SectionWriter& out) {
+void OtherPlaces(const SectionWriter& out) {
   const v1::Report& report = out.report;
   if (report.verdict() == "no_failure") return;
   const bool alike = AllRanksAlike(report);
@@ -132,9 +143,10 @@ void Collateral(const SectionWriter& out) {
   };
   std::map<std::tuple<std::ptrdiff_t, std::string, std::string>, Group> groups;
   for (const v1::RankView& view : report.ranks()) {
-    const bool named = view.role() == "root" && (alike || (report.initiator().has_rank() && view.has_rank() &&
-                                                           view.rank() == report.initiator().rank()));
-    if (named) continue;
+    const v1::Place& named = report.initiator();
+    const bool same = view.has_rank() ? named.has_rank() && view.rank() == named.rank()
+                                      : !named.has_rank() && named.has_host() && view.host() == named.host();
+    if (view.role() == "root" && (alike || same)) continue;
     Group& group = groups[{RoleOrder(view.role()), view.role(), view.because()}];
     if (view.has_rank()) {
       group.ranks.push_back(view.rank());
@@ -191,7 +203,7 @@ void Timeline(const SectionWriter& out) {
   if (!out.options.explain) return;
   std::vector<std::string> lines;
   for (const v1::TimelineStep& step : out.report.timeline()) {
-    lines.push_back(Cat(step.time().has_stamp() ? Cat(step.time().stamp(), "  ") : "",
+    lines.push_back(Cat(step.time().has_stamp() ? Cat(StampPhrase(step.time()), "  ") : "",
                         PlacePhrase(step.place()), ": ", step.what(), " (", step.reason(), ")"));
   }
   out.Add(BlockKind::kNumbered, std::move(lines));
@@ -226,10 +238,11 @@ constexpr SectionRow kSections[] = {
     {"Root", Root},
     {"Clocks", Clocks},
     {"Why", Why},
+    {"What is known", WhatIsKnown},
     {"What to do", WhatToDo},
     {"How to prove it", HowToProveIt},
     {"Restart", Restart},
-    {"Who is collateral", Collateral},
+    {"Other ranks and hosts", OtherPlaces},
     {"Unrelated faults", Unrelated},
     {"Not seen", NotSeenSection},
     {"What would settle it", WouldSettle},
@@ -250,6 +263,14 @@ std::string Footer(const v1::Report& report) {
 }
 
 }  // namespace
+
+std::string ShownLine(const DocumentBlock& block, size_t index, size_t columns) {
+  const std::string_view line = block.lines[index];
+  if (index > 0 || block.kept_size == 0) return CutMiddle(Printable(line), columns);
+  const size_t kept_end = block.kept_begin + block.kept_size;
+  return CutAround(Printable(line.substr(0, block.kept_begin)), Printable(line.substr(block.kept_begin, block.kept_size)),
+                   Printable(line.substr(kept_end)), columns);
+}
 
 Document DocumentOf(const v1::Report& report, const DocumentOptions& options) {
   Document out;

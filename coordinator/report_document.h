@@ -8,6 +8,7 @@
 #ifndef FIRSTFAULT_COORDINATOR_REPORT_DOCUMENT_H_
 #define FIRSTFAULT_COORDINATOR_REPORT_DOCUMENT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ enum class BlockKind : uint8_t {
 struct DocumentBlock {
   BlockKind kind;
   std::vector<std::string> lines;
+  // Of the first line: the bytes for which it is shown, which a cut leaves in. Empty: none.
+  size_t kept_begin = 0, kept_size = 0;
 };
 
 struct DocumentSection {
@@ -47,6 +50,9 @@ struct DocumentOptions {
 };
 
 Document DocumentOf(const v1::Report& report, const DocumentOptions& options);
+
+// A line of a log, made printable and at most `columns` wide.
+std::string ShownLine(const DocumentBlock& block, size_t index, size_t columns);
 
 // What the report could not see: its section's items, in order.
 std::vector<std::string> NotSeen(const v1::Report& report);

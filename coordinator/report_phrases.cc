@@ -26,6 +26,12 @@ std::string CauseTag(const v1::Report& report) {
                                 : Cat('[', report.class_(), ']');
 }
 
+// What a scheduler or an operator ends did not fail, and the place is where it was seen.
+std::string EndedLine(const v1::Report& report) {
+  const std::string place = report.has_initiator() ? Cat(", seen on ", PlacePhrase(report.initiator())) : "";
+  return Cat(report.job().empty() ? "the job" : Cat("job ", report.job()), " was ended from outside: ", report.title(), place);
+}
+
 std::string Subject(const v1::Report& report) {
   if (AllRanksAlike(report)) return "all ranks failed alike";
   if (report.has_initiator()) return Cat(PlacePhrase(report.initiator()), " failed first");
@@ -35,7 +41,8 @@ std::string Subject(const v1::Report& report) {
 std::string NamedLine(const v1::Report& report) {
   std::string what = report.title();
   if (what.empty()) what = report.has_signature() ? report.signature() : "it left no line that says why";
-  return Cat(Subject(report), ": ", what, ' ', CauseTag(report), ", confidence ",
+  const bool ended = report.class_() == "scheduler" && !report.title().empty();
+  return Cat(ended ? EndedLine(report) : Cat(Subject(report), ": ", what), ' ', CauseTag(report), ", confidence ",
              Fixed(report.confidence(), 2));
 }
 
@@ -47,7 +54,9 @@ std::string UndeterminedLine(const v1::Report& report) {
   return out;
 }
 
-std::string NoFailureLine(const v1::Report&) { return "no failure found"; }
+std::string NoFailureLine(const v1::Report& report) {
+  return Cat("no failure found", report.title().empty() ? "" : Cat(": ", report.title()));
+}
 
 struct VerdictRow {
   std::string_view verdict;
@@ -55,6 +64,19 @@ struct VerdictRow {
 };
 constexpr VerdictRow kVerdicts[] = {
     {"named", NamedLine}, {"undetermined", UndeterminedLine}, {"no_failure", NoFailureLine}};
+
+struct DeviceRow {
+  std::string_view kind, name;
+};
+constexpr DeviceRow kDevices[] = {
+    {"nic", "NIC"}, {"nvswitch", "NVSwitch"}, {"nvme", "NVMe device"}, {"pcie", "device"}};
+
+std::string_view DeviceName(std::string_view kind) {
+  for (const DeviceRow& row : kDevices) {
+    if (row.kind == kind) return row.name;
+  }
+  return "GPU";
+}
 
 struct UnitRow {
   int64_t below_ns;
@@ -85,10 +107,13 @@ std::string PlacePhrase(const v1::Place& place) {
   }
   if (place.has_host()) add(out.empty() ? "node " : "on node ", place.host());
   const v1::Device& device = place.device();
-  std::string gpu = device.has_index() ? std::to_string(device.index())
-                    : device.has_pci() ? device.pci()
-                                       : device.uuid();
-  if (!gpu.empty()) out.empty() ? add("GPU ", gpu) : add("(GPU ", Cat(gpu, ")"));
+  const std::string which = device.has_index() ? std::to_string(device.index())
+                            : device.has_pci() ? device.pci()
+                                               : device.uuid();
+  if (!which.empty()) {
+    const std::string name = Cat(DeviceName(device.kind()), " ", which);
+    out.empty() ? add("", name) : add("(", Cat(name, ")"));
+  }
   return out.empty() ? "a place that the logs do not name" : out;
 }
 

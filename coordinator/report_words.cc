@@ -16,6 +16,7 @@ std::vector<std::string> UnknownWords(const v1::Report& report) {
   };
   check("verdict", kVerdictWords, report.verdict());
   check("class", kClassWords, report.class_());
+  check("device kind", kDeviceWords, report.initiator().device().kind());
   check("state", kStateWords, report.state().state());
   check("finality", kFinalityWords, report.state().finality());
   for (const v1::RankView& rank : report.ranks()) check("role", kRankRoleWords, rank.role());

@@ -20,6 +20,8 @@ inline constexpr std::string_view kClassWords[] = {"capacity",  "configuration",
 // In the order in which a reader wants them.
 inline constexpr std::string_view kRankRoleWords[] = {"root", "collateral", "teardown", "unrelated",
                                                       "no_evidence"};
+// Empty: not said, which means a GPU.
+inline constexpr std::string_view kDeviceWords[] = {"", "gpu", "nic", "nvswitch", "nvme", "pcie"};
 inline constexpr std::string_view kStateWords[] = {"running", "stalled", "failed", "ended"};
 inline constexpr std::string_view kFinalityWords[] = {"provisional", "final"};
 inline constexpr std::string_view kSourceKindWords[] = {"rank_log",     "merged_log",      "kernel_log",

@@ -85,6 +85,8 @@ size_t EscapeLength(std::string_view text) {
   return at < text.size() && Between(text[at], csi ? 0x40 : 0x30, 0x7E) ? at + 1 : 0;
 }
 
+constexpr std::string_view kGap = "...";
+
 // The longest start of `text` that fits, in bytes; characters are not cut.
 size_t BytesThatFit(std::string_view text, size_t columns) {
   size_t at = 0, used = 0;
@@ -135,7 +137,6 @@ size_t Columns(std::string_view printable) {
 }
 
 std::string CutMiddle(std::string_view printable, size_t columns) {
-  constexpr std::string_view kGap = "...";
   const size_t whole = Columns(printable);
   if (whole <= columns) return std::string(printable);
   const size_t kept = columns > kGap.size() ? columns - kGap.size() : 0;
@@ -149,6 +150,23 @@ std::string CutMiddle(std::string_view printable, size_t columns) {
     at += next.length;
   }
   return Cat(front, kGap, printable.substr(at));
+}
+
+std::string CutAround(std::string_view before, std::string_view kept, std::string_view after, size_t columns) {
+  const size_t front = Columns(before), middle = Columns(kept), back = Columns(after);
+  if (kept.empty() || front + middle + back <= columns) return CutMiddle(Cat(before, kept, after), columns);
+  if (middle + 2 * kGap.size() > columns) {
+    if (front == 0) return Cat(kept.substr(0, BytesThatFit(kept, columns - std::min(columns, kGap.size()))), kGap);
+    const size_t room = columns - std::min(columns, 2 * kGap.size());
+    return Cat(kGap, kept.substr(0, BytesThatFit(kept, room)), kGap);
+  }
+  // Both sides share what is left; what one does not need goes to the other.
+  const size_t room = columns - middle;
+  const size_t front_room = std::min(front, std::max(room / 2, room - std::min(room, back)));
+  const size_t back_room = room - front_room;
+  const std::string tail = back <= back_room ? std::string(after)
+                                             : Cat(after.substr(0, BytesThatFit(after, back_room - kGap.size())), kGap);
+  return Cat(CutMiddle(before, front_room), kept, tail);
 }
 
 std::string Wrap(std::string_view printable, size_t columns, std::string_view indent) {

@@ -27,6 +27,10 @@ size_t Columns(std::string_view printable);
 // the numbers at the end.
 std::string CutMiddle(std::string_view printable, size_t columns);
 
+// A line in three parts, of which the middle one is why it is shown: at most `columns` wide, cut before and
+// behind `kept`, and in it only where it does not fit alone.
+std::string CutAround(std::string_view before, std::string_view kept, std::string_view after, size_t columns);
+
 // Words filled into lines of at most `columns`, every line after the first starting with `indent` (the first
 // one goes after text of the same width). A longer word stays whole, so that it can be copied.
 std::string Wrap(std::string_view printable, size_t columns, std::string_view indent);

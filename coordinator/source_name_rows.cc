@@ -108,6 +108,12 @@ const SourceNameRow kRows[] = {
      "bert-launcher-x7kq2.log", "host=bert-launcher-x7kq2"},
     // Slurm's %x_%N and the like: only a candidate.
     {Part::kFile, Kind::kUnknown, "[^/]*_(?P<maybe_host>[A-Za-z]" HOST ")" END, "train_n01.log", ""},
+    // Accounting, events and device tables: they speak of many hosts, or of one that another log names.
+    {Part::kFile, Kind::kLauncherLog,
+     "(?:sacct|squeue|sinfo|scontrol|slurmctld|kubectl|events|describe|raylet|gcs_server)(?:[-_.][^/]*)?",
+     "sacct-901177.txt", ""},
+    {Part::kFile, Kind::kMergedLog, "(?:nvidia-smi|rocm-smi|dcgmi)(?:[-_.](?P<maybe_host>" HOST "))?(?:\\.(?:txt|csv|log|xml))?",
+     "nvidia-smi-n01.txt", ""},
 
     {Part::kFolder, Kind::kRankLog, "(?i)(?:global[_-]?)?rank[_=-]?(?P<rank>[0-9]+)", "rank_7/out.log",
      "rank=7"},

@@ -248,6 +248,7 @@ class Reader {
 
   void ReadText(PeekedStream* stream, const Item& item) {
     const std::unique_ptr<Decoder> decoder = DecoderFor(stream->head());
+    if (IsVerdictDocument(stream->head())) return problems_.Add(Trouble::kVerdict, item.path);
     const SourceInfo info = Named(item, decoder ? DecodedHead(stream->head()) : stream->head());
     // Its JSON form quotes states and stacks, not what went wrong.
     if (info.kind == SourceInfo::Kind::kFlightRecorder) return CountBinary(item);
@@ -305,11 +306,12 @@ std::string BinarySentence(const ReadSummary& summary) {
 absl::StatusOr<ReadSummary> ReadSources(const std::vector<std::string>& paths, const ReadOptions& options,
                                         SourceVisitor* visitor) {
   ReadSummary summary = Reader(options, visitor).Read(paths);
-  if (summary.sources > 0 && summary.bytes > 0) return summary;
-  std::string message = summary.sources > 0 ? "nothing is written in" : "no log to read in";
+  if (summary.sources > summary.empty) return summary;
+  std::string message = "no log to read in";
   for (size_t i = 0; i < paths.size() && i < 3; ++i) message += Cat(i == 0 ? " " : ", ", paths[i]);
   if (paths.size() > 3) message += Cat(" and ", paths.size() - 3, " more");
-    for (const std::string& problem : summary.problems) message += Cat("\n", problem);
+  if (summary.empty > 0) message += Cat("; ", summary.empty, summary.empty == 1 ? " file is empty" : " files are empty");
+  for (const std::string& problem : summary.problems) message += Cat("\n", problem);
   if (const std::string binary = BinarySentence(summary); !binary.empty()) message += Cat("\n", binary);
   return absl::NotFoundError(message);
 }

@@ -1,6 +1,7 @@
 #include "correlate/advice.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <set>
 
@@ -53,18 +54,119 @@ bool AlreadyOn(const Incident& incident, const std::string& setting) {
 
 struct RestartRow {
   FaultClass fault_class;
-  const char* line;
+  const char* line;  // <go>: see RestartLine
 };
 constexpr RestartRow kRestart[] = {
-    {FaultClass::kCapacity, "Not unchanged: it will run out again. Restart from the last checkpoint after the change above."},
-    {FaultClass::kConfiguration, "Not unchanged: it will fail again. Restart after the change above; no node is at fault."},
-    {FaultClass::kTransport, "Yes, from the last checkpoint, without the named host or link until it is checked."},
-    {FaultClass::kHardware, "Yes, from the last checkpoint, without the named node."},
-    {FaultClass::kSoftware, "Not unchanged: a program error comes back. Restart after the fix; no node is at fault."},
-    {FaultClass::kData, "Only with the data or its handling changed; it stops at the same place otherwise."},
-    {FaultClass::kScheduler, "Yes, from the last checkpoint, as soon as the scheduler gives the nodes again."},
+    {FaultClass::kCapacity, "Do not restart as is: it will run out again. After the change above, <go>."},
+    {FaultClass::kConfiguration, "Do not restart as is: it will fail again. After the change above, <go>; no node is at fault."},
+    {FaultClass::kTransport, "Yes: <go>, once what the line speaks of answers again; the named place only noticed it."},
+    {FaultClass::kHardware, "Yes: <go>, without the named node."},
+    {FaultClass::kSoftware, "Do not restart as is: a program error comes back. After the fix, <go>; no node is at fault."},
+    {FaultClass::kData, "Do not restart as is: it stops at the same place. After the data or its handling is changed, <go>."},
+    {FaultClass::kScheduler, "Yes: <go>, as soon as the scheduler gives the nodes again."},
     {FaultClass::kUndetermined, "Only with the evidence below being collected; the cause is not known yet."},
 };
+constexpr std::string_view kWithoutHost = "Yes: <go>, without the named host or link until it is checked.";
+
+// The first repair of the row is one of the host itself.
+bool RepairsHost(const Catalogue& catalogue, const v1::Signature& row) {
+  const v1::Remedy* first = row.fix_size() == 0 ? nullptr : catalogue.Fix(row.fix(0));
+  return first != nullptr && first->of_host();
+}
+
+// Hardware is a host's own. A broken path is where its row repairs a part of the host: a file server or an
+// outside service that does not answer is not.
+bool HostAtFault(const Incident& incident, const Suspect& culprit) {
+  if (culprit.fault_class == FaultClass::kHardware) return true;
+  if (culprit.fault_class != FaultClass::kTransport || culprit.all_ranks) return false;
+  const Signature* signature = incident.catalogue->Find(culprit.signature);
+  return signature != nullptr && RepairsHost(*incident.catalogue, signature->row);
+}
+
+// Who speaks in these logs: schedulers, launchers, libraries.
+std::set<std::string_view> ProducersHeard(const Incident& incident) {
+  std::set<std::string_view> out;
+  for (const SourceDigest* source : incident.sources) {
+    for (const auto* list : {&source->facts, &source->events}) {
+      for (const Event& event : *list) out.insert(incident.catalogue->signatures()[event.signature].row.producer());
+    }
+    for (const uint32_t benign : source->benign) out.insert(incident.catalogue->signatures()[benign].row.producer());
+  }
+  return out;
+}
+
+// "$NAME" of a command, and the captures that may stand for it, best first.
+struct Variable {
+  std::string_view name;
+  std::array<std::string_view, 3> captures;
+};
+constexpr Variable kVariables[] = {
+    {"HOST", {"peer_host", "peer_addr", "host"}}, {"PORT", {"port"}},      {"JOB", {"job"}},
+    {"POD", {"host"}},                            {"PID", {"pid"}},        {"BDF", {"bus"}},
+    {"TARGET", {"path"}},                         {"PROGRAM", {"process"}},
+};
+
+// Text of a log may go into a command that people copy only where no shell acts on it.
+bool IsShellSafe(std::string_view value) {
+  return !value.empty() && value.front() != '-' && std::all_of(value.begin(), value.end(), [](char c) {
+    return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || std::string_view("._:/@+-").find(c) != std::string_view::npos;
+  });
+}
+
+// What the report knows of the place stands behind what the line captured.
+Fields ValuesOf(const Incident& incident, const Suspect& culprit) {
+  Fields out;
+  if (culprit.root != nullptr) out = culprit.root->event->fields;
+  const auto add = [&](const char* name, std::string value) {
+    if (!value.empty()) out.emplace_back(name, std::move(value));
+  };
+  add("host", culprit.place.host);
+  add("bus", culprit.place.bus);
+  if (culprit.place.pid) add("pid", std::to_string(*culprit.place.pid));
+  add("job", incident.job);
+  return out;
+}
+
+std::string FillVariables(std::string command, const Fields& values) {
+  for (const Variable& variable : kVariables) {
+    const std::string quoted = Cat("\"$", variable.name, '"');
+    for (const std::string_view capture : variable.captures) {
+      const std::string_view value = FieldOf(values, capture);
+      if (!IsShellSafe(value)) continue;
+      for (size_t at = command.find(quoted); at != std::string::npos; at = command.find(quoted, at)) command.replace(at, quoted.size(), value);
+      break;
+    }
+  }
+  return command;
+}
+
+// Words that carry the content of a text: five letters or more, without marks.
+std::set<std::string> ContentWords(std::string_view text) {
+  constexpr size_t kLettersMin = 5;
+  std::set<std::string> out;
+  std::string word;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    const char c = i < text.size() ? text[i] : ' ';
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || IsDigit(c);
+    if (letter) {
+      word += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+      continue;
+    }
+    if (word.size() >= kLettersMin) out.insert(word);
+    word.clear();
+  }
+  return out;
+}
+
+// A general remedy of which more than this part of the words stands in more specific advice says it again: in
+// the catalogue, pairs that say the same share 27 % and more, pairs that add something mostly below 25 %.
+constexpr size_t kSaysAgain = 4;
+
+bool SaysAgain(std::string_view remedy, const std::set<std::string>& said) {
+  const std::set<std::string> words = ContentWords(remedy);
+  const auto known = static_cast<size_t>(std::count_if(words.begin(), words.end(), [&](const std::string& word) { return said.contains(word); }));
+  return known * kSaysAgain > words.size();
+}
 
 // Whether the text names a capture that the line did not have: "If pid <other_pid> is listed ...".
 bool NamesUnknown(std::string_view text) {
@@ -73,6 +175,22 @@ bool NamesUnknown(std::string_view text) {
     if (close != std::string_view::npos && CaptureTypeOf(text.substr(open + 1, close - open - 1))) return true;
   }
   return false;
+}
+
+// The first control that fits: what belongs to another scheduler than the one heard does not, nor what asks a
+// living process where a launcher has seen the end. Where none fits, the first that needs no living process.
+const v1::Remedy* ControlOf(const Incident& incident, const std::vector<std::string>& codes) {
+  const std::set<std::string_view> heard = ProducersHeard(incident);
+  const v1::Remedy* other = nullptr;
+  for (const std::string& code : codes) {
+    const v1::Remedy* check = incident.catalogue->Check(code);
+    if (check == nullptr || check->command().empty() || (check->live() && !incident.ends.empty())) continue;
+    const bool fits = check->needs().empty() || std::any_of(check->needs().begin(), check->needs().end(),
+                                                            [&](const std::string& producer) { return heard.contains(producer); });
+    if (fits) return check;
+    if (other == nullptr) other = check;
+  }
+  return other;
 }
 
 // Without the sentences that speak of what these logs do not show.
@@ -110,7 +228,9 @@ v1::Advice AdviseOn(const Incident& incident, const Suspect& culprit, const std:
   const Signature* signature = incident.catalogue->Find(culprit.signature);
   if (signature == nullptr) {
     advice.set_summary("Find out what the named rank was doing when the others waited for it.");
-    if (const v1::Remedy* check = incident.catalogue->Check("C23")) advice.set_control_command(check->command());
+    if (const v1::Remedy* check = ControlOf(incident, {"C23", "C10"})) {
+      advice.set_control_command(FillVariables(check->command(), ValuesOf(incident, culprit)));
+    }
     return advice;
   }
   const Fields none;
@@ -133,10 +253,22 @@ v1::Advice AdviseOn(const Incident& incident, const Suspect& culprit, const std:
       if (std::string change = known(text); !change.empty()) advice.add_changes(std::move(change));
     }
   }
+  // Of a rank that left no line its exit code is all that is known.
+  if (culprit.root == nullptr && culprit.place.rank) {
+    const auto facts = incident.ranks.find(*culprit.place.rank);
+    const bool ended = facts != incident.ranks.end() && facts->second.exit_code.has_value();
+    const v1::ExitMeaning* exit = ended ? incident.catalogue->Exit(*facts->second.exit_code) : nullptr;
+    if (exit != nullptr) advice.add_changes(Cat("It ended by ", exit->name(), ". ", exit->reading(), " Look next at: ", exit->look_next()));
+  }
+  // What was said in particular is not said again in general.
+  std::set<std::string> said;
+  for (const std::string& change : advice.changes()) said.merge(ContentWords(change));
+  const bool host_at_fault = HostAtFault(incident, culprit);
   for (const std::string& code : row.fix()) {
     const v1::Remedy* fix = incident.catalogue->Fix(code);
     const bool device_memory = std::find(std::begin(kDeviceMemory), std::end(kDeviceMemory), code) != std::end(kDeviceMemory);
     if (fix == nullptr || code == kNotTheCause || (oom && device_memory)) continue;
+    if ((fix->of_host() && !host_at_fault) || SaysAgain(fix->text(), said)) continue;
     propose(fix->title(), fix->text(), fix->setting());
   }
   std::vector<std::string> codes(row.check().begin(), row.check().end());
@@ -144,25 +276,27 @@ v1::Advice AdviseOn(const Incident& incident, const Suspect& culprit, const std:
   const bool held = oom && oom->allocator != Allocator::kHost &&
                     (oom->shortage == Shortage::kHeldByOther || oom->shortage == Shortage::kPreallocation);
   if (held) codes.insert(codes.begin(), "C1");
-  for (const std::string& code : codes) {
-    const v1::Remedy* check = incident.catalogue->Check(code);
-    if (check != nullptr && !check->command().empty()) {
-      advice.set_control_command(FillPlaceholders(check->command(), fields));
-      break;
-    }
+  if (const v1::Remedy* control = ControlOf(incident, codes)) {
+    const Fields values = ValuesOf(incident, culprit);
+    advice.set_control_command(FillVariables(FillPlaceholders(control->command(), values), values));
   }
-  advice.set_resume(RestartLine(culprit));
-  const bool node_at_fault = culprit.fault_class == FaultClass::kHardware ||
-                             (culprit.fault_class == FaultClass::kTransport && !culprit.all_ranks);
-  if (node_at_fault && !culprit.place.host.empty()) advice.add_drain(culprit.place.host);
+  advice.set_resume(RestartLine(incident, culprit));
+  if (host_at_fault && !culprit.place.host.empty()) advice.add_drain(culprit.place.host);
   return advice;
 }
 
-std::string RestartLine(const Suspect& culprit) {
+std::string RestartLine(const Incident& incident, const Suspect& culprit) {
+  std::string_view line;
   for (const RestartRow& row : kRestart) {
-    if (row.fault_class == culprit.fault_class) return row.line;
+    if (row.fault_class == culprit.fault_class) line = row.line;
   }
-  return "";
+  if (culprit.fault_class == FaultClass::kTransport && HostAtFault(incident, culprit)) line = kWithoutHost;
+  const Signature* signature = incident.catalogue->Find(culprit.signature);
+  if (signature != nullptr && !signature->row.restart().empty()) line = signature->row.restart();
+  const bool trained = std::any_of(incident.sources.begin(), incident.sources.end(), [](const SourceDigest* source) {
+    return std::any_of(source->progress.begin(), source->progress.end(), [](const Progress& progress) { return !progress.bar; });
+  });
+  return FillPlaceholders(std::string(line), {{"go", trained ? "restart from the last checkpoint" : "start again"}});
 }
 
 std::vector<std::string> WouldSettle(const Incident& incident, const std::vector<Suspect>& suspects) {

@@ -24,7 +24,7 @@ v1::Advice AdviseOn(const Incident& incident, const Suspect& culprit, const std:
 std::vector<std::string> WouldSettle(const Incident& incident, const std::vector<Suspect>& suspects);
 
 // One line: can it be restarted now.
-std::string RestartLine(const Suspect& culprit);
+std::string RestartLine(const Incident& incident, const Suspect& culprit);
 
 // "<bus>" and the like replaced by what the line captured; one without a value stays as it is.
 std::string FillPlaceholders(const std::string& text, const Fields& fields);

@@ -6,10 +6,13 @@
 
 #include "correlate/advice.h"
 #include "correlate/clock_align.h"
+#include "correlate/explain.h"
 #include "correlate/first_warning.h"
 #include "correlate/incident.h"
+#include "correlate/known.h"
 #include "correlate/labels.h"
 #include "correlate/oom.h"
+#include "correlate/parse/prefix.h"
 #include "correlate/parse/stamp.h"
 #include "correlate/rivals.h"
 #include "correlate/suspects.h"
@@ -41,32 +44,94 @@ void SetText(std::string_view raw, v1::EventView* out) {
   out->set_text_lossy(lossy);
 }
 
+// The line's own time: before its message, or in it ("CANCELLED AT ..."). Else what stands before it, and the
+// event came after that. What has passed since another line is no time.
+void SetStamp(const Event& event, v1::EventTime* out) {
+  std::optional<Stamp> own = Peel(event.text).prefix.stamp;
+  if (!own && event.prefix.stamp && event.text.find(Trim(event.prefix.stamp->text)) != std::string::npos) own = event.prefix.stamp;
+  const std::string_view said = FieldOf(event.fields, "time");
+  if (own && own->clock == Stamp::Clock::kDelta) return;
+  if (!own && !said.empty() && event.text.find(said) != std::string::npos) return out->set_stamp(ToUtf8(said, nullptr));
+  const std::optional<Stamp>& stamp = own ? own : event.prefix.stamp ? event.prefix.stamp : event.stamp_before;
+  if (!stamp || stamp->clock == Stamp::Clock::kDelta) return;
+  out->set_stamp(std::string(Trim(stamp->text)));
+  out->set_after(!own);
+}
+
 v1::EventTime TimeView(const JobClock& clock, const PlacedEvent& placed) {
   v1::EventTime out;
-  const Event& event = *placed.event;
-  const std::optional<Stamp>& stamp = event.prefix.stamp ? event.prefix.stamp : event.stamp_before;
-  if (stamp) out.set_stamp(std::string(Trim(stamp->text)));
+  SetStamp(*placed.event, &out);
   const TimeBounds bounds = clock.BoundsOf(placed);
   if (bounds.earliest_ns) out.set_earliest_ns(*bounds.earliest_ns);
   if (bounds.latest_ns) out.set_latest_ns(*bounds.latest_ns);
   return out;
 }
 
-v1::Place PlaceView(const Location& place) {
+// What kind of device a line speaks of, where it is no GPU.
+struct DeviceRow {
+  std::string_view family;  // of signatures
+  const char* kind;
+};
+constexpr DeviceRow kDevices[] = {{"sxid", "nvswitch"}, {"fm", "nvswitch"}, {"mlx5", "nic"}, {"net", "nic"},  {"efa", "nic"},
+                                  {"nvme", "nvme"},     {"aer", "pcie"},    {"dpc", "pcie"}, {"pcie", "pcie"}};
+
+const char* DeviceKind(const PlacedEvent* event) {
+  if (event == nullptr) return nullptr;
+  for (const DeviceRow& row : kDevices) {
+    if (FamilyOf(event->id()) == row.family) return row.kind;
+  }
+  return nullptr;
+}
+
+// A switch serves all ranks of its host: none of them is its place.
+bool IsSwitch(const PlacedEvent* event) {
+  const char* kind = DeviceKind(event);
+  return kind != nullptr && std::string_view(kind) == "nvswitch";
+}
+
+// `told_by`: the line that says what happened there, or nullptr. The index and address that are known of a rank
+// are its GPU's: another device is where the line itself says.
+v1::Place PlaceView(const Location& place, const PlacedEvent* told_by) {
   v1::Place out;
-  if (place.rank) out.set_rank(*place.rank);
-  if (place.local_rank) out.set_local_rank(*place.local_rank);
+  const bool no_rank = IsSwitch(told_by);
+  if (place.rank && !no_rank) out.set_rank(*place.rank);
+  if (place.local_rank && !no_rank) out.set_local_rank(*place.local_rank);
   if (!place.host.empty()) out.set_host(place.host);
-  if (place.pid) out.set_pid(*place.pid);
+  if (place.pid && !no_rank) out.set_pid(*place.pid);
   if (!place.process.empty()) out.set_process(ToUtf8(place.process, nullptr));
+  for (const std::string& by : place.known_by) out.add_known_by(by);
+  const char* kind = DeviceKind(told_by);
+  if (kind != nullptr) {
+    if (FieldOf(told_by->event->fields, "bus").empty()) return out;
+    out.mutable_device()->set_kind(kind);
+    out.mutable_device()->set_pci(ToUtf8(FieldOf(told_by->event->fields, "bus"), nullptr));
+    return out;
+  }
   if (place.device || !place.bus.empty() || !place.uuid.empty()) {
     v1::Device* device = out.mutable_device();
+    device->set_kind("gpu");
     if (place.device) device->set_index(*place.device);
     if (!place.bus.empty()) device->set_pci(ToUtf8(place.bus, nullptr));
     if (!place.uuid.empty()) device->set_uuid(ToUtf8(place.uuid, nullptr));
   }
-  for (const std::string& by : place.known_by) out.add_known_by(by);
   return out;
+}
+
+v1::Place PlaceView(const Suspect& suspect) { return PlaceView(suspect.place, suspect.root); }
+
+// The words of the line by which its signature knows it.
+void SetMatch(const Catalogue& catalogue, const PlacedEvent& placed, v1::EventView* out) {
+  const v1::Signature& row = placed.signature->row;
+  const std::optional<uint32_t> index = catalogue.IndexOf(row.has_refines() ? row.refines().of() : row.id());
+  const std::string& text = placed.event->text;
+  if (!index || out->text_lossy()) return;
+  for (const CompiledPattern& pattern : catalogue.patterns()) {
+    re2::StringPiece words;
+    if (pattern.signature != *index || !pattern.re().Match(text, 0, text.size(), RE2::UNANCHORED, &words, 1)) continue;
+    out->set_match_begin(static_cast<int32_t>(words.data() - text.data()));
+    out->set_match_size(static_cast<int32_t>(words.size()));
+    return;
+  }
 }
 
 v1::EventView View(const JobClock& clock, const PlacedEvent& placed, bool whole) {
@@ -81,7 +146,7 @@ v1::EventView View(const JobClock& clock, const PlacedEvent& placed, bool whole)
     for (const std::string& line : event.block) out.add_block(ToUtf8(line, nullptr));
     for (const std::string_view line : Lines(event.context)) out.add_context(ToUtf8(line, nullptr));
   }
-  if (placed.place.rank) out.set_rank(*placed.place.rank);
+  if (placed.place.rank && !IsSwitch(&placed)) out.set_rank(*placed.place.rank);
   out.set_signature(std::string(placed.id()));
   *out.mutable_time() = TimeView(clock, placed);
   out.set_count(static_cast<int32_t>(std::min<int64_t>(event.count, INT32_MAX)));
@@ -136,6 +201,15 @@ const Suspect* Decide(const std::vector<Suspect>& suspects, double* confidence) 
   const bool has_place = best.all_ranks || best.place.rank || !best.place.host.empty();
   if (!has_place && best.root == nullptr) return nullptr;
   return &best;
+}
+
+// A cause of its own, elsewhere. A rank's is listed with its rank; the same fault on other ranks, and other lines
+// about it in its log, belong to it.
+bool IsUnrelated(const Suspect& culprit, const WarningLine& warning, const Suspect& other) {
+  if (other.root == nullptr || other.root == culprit.root || other.root == warning.event || SamePlace(other, culprit)) return false;
+  if (other.root->signature->role != Role::kInitiating || other.root->signature->row.accuses_peer() || other.place.rank) return false;
+  const bool same_family = FamilyOf(other.signature) == FamilyOf(culprit.signature);
+  return FromKernel(*other.root) || !same_family;
 }
 
 void FillCompleteness(const Incident& incident, const CorrelateOptions& options, v1::Completeness* out) {
@@ -235,7 +309,7 @@ v1::Hypothesis HypothesisView(const Incident& incident, const Suspect& suspect) 
   v1::Hypothesis out;
   out.set_class_(std::string(Word(suspect.fault_class)));
   if (!suspect.signature.empty()) out.set_signature(suspect.signature);
-  if (!suspect.all_ranks) *out.mutable_initiator() = PlaceView(suspect.place);
+  if (!suspect.all_ranks) *out.mutable_initiator() = PlaceView(suspect);
   out.set_probability(suspect.probability);
   for (const Term& term : suspect.terms) {
     std::string line = Cat(ToUtf8(term.sentence, nullptr), " [", term.name, "]");
@@ -289,7 +363,7 @@ void FillHypotheses(const Incident& incident, const std::vector<Suspect>& suspec
   if (rivals.empty()) return;
   double total = suspects.empty() ? 0 : 1;
   for (const Rival& rival : rivals) total += rival.weight;
-  const v1::Place view = PlaceView(place);
+  const v1::Place view = suspects.empty() ? v1::Place() : PlaceView(suspects.front());
   const bool placed = !suspects.empty() && !suspects.front().all_ranks && (place.rank || !place.host.empty());
   if (!suspects.empty()) report->mutable_hypotheses(0)->set_probability(shared / total);
   for (const Rival& rival : rivals) {
@@ -308,7 +382,7 @@ void FillTimeline(const Incident& incident, const JobClock& clock, const Suspect
     if (report->timeline_size() >= static_cast<int>(kTimelineMax)) return;
     v1::TimelineStep* step = report->add_timeline();
     *step->mutable_time() = TimeView(clock, event);
-    *step->mutable_place() = PlaceView(event.place);
+    *step->mutable_place() = PlaceView(event.place, &event);
     step->set_what(event.signature->row.title());
     step->set_reason(reason);
   };
@@ -329,6 +403,42 @@ void FillTimeline(const Incident& incident, const JobClock& clock, const Suspect
   }
 }
 
+// The end of the run may be missing although nothing failed: killed without a word, hung, or still running.
+void FillNoFailure(const Incident& incident, v1::Report* report) {
+  const RunEnd end = EndOf(incident);
+  report->set_verdict(end.behind.empty() ? "no_failure" : "undetermined");
+  report->set_class_(end.behind.empty() ? "none" : "undetermined");
+  // An end that was not seen may hold what ranks that were not seen may.
+  report->set_confidence(end.completed            ? weights::kConfidenceMax
+                         : end.behind.empty() ? weights::kConfidenceMissingRanks
+                                              : 0);
+  report->mutable_state()->set_state(end.completed ? "ended" : end.behind.empty() ? "running" : "stalled");
+  for (const Label& label : LabelRanks(incident, nullptr)) {
+    v1::RankView* view = report->add_ranks();
+    if (label.rank) view->set_rank(*label.rank);
+    if (!label.host.empty()) view->set_host(ToUtf8(label.host, nullptr));
+    view->set_role("no_evidence");
+    view->set_because("no failure in these logs");
+  }
+  report->set_title(end.sentence);
+  if (end.completed) {
+    report->set_restart("Nothing in these logs stands against it.");
+    report->set_why("no line in these logs says that the job failed, and one says that its work was completed");
+    return;
+  }
+  if (!end.behind.empty()) {
+    report->set_why(Cat("no line says that the job failed, but ", end.behind));
+    for (const std::string& line : WhatIsKnown(incident)) report->add_known(line);
+  } else {
+    report->set_why("no line in these logs says that the job failed, and none says that it was completed");
+  }
+  report->set_restart("Find out first whether it still runs: these logs do not show how it ended.");
+  for (const std::string& line : WouldSettle(incident, {})) report->add_would_settle(line);
+  v1::Advice* advice = report->mutable_advice();
+  advice->set_summary("These logs stop without an end: the job was killed without a word, hung, or still runs. Collect the following.");
+  for (const std::string& line : report->would_settle()) advice->add_changes(line);
+}
+
 }  // namespace
 
 v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sources, const CorrelateOptions& options) {
@@ -344,24 +454,17 @@ v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sour
   report.mutable_state()->set_finality("final");
 
   if (!AnythingFailed(incident)) {
-    report.set_verdict("no_failure");
-    report.set_class_("none");
-    report.set_confidence(weights::kConfidenceMax);
-    report.mutable_state()->set_state("ended");
-    for (const Label& label : LabelRanks(incident, nullptr)) {
-      v1::RankView* view = report.add_ranks();
-      if (label.rank) view->set_rank(*label.rank);
-      if (!label.host.empty()) view->set_host(ToUtf8(label.host, nullptr));
-      view->set_role("no_evidence");
-      view->set_because("no failure in these logs");
-    }
-    report.set_restart("Nothing in these logs stands against it.");
-    report.set_why("no line in these logs says that the job failed");
+    FillNoFailure(incident, &report);
     return report;
   }
   report.mutable_state()->set_state("failed");
 
-  const std::vector<Suspect> suspects = FindSuspects(incident, clock);
+  std::vector<Suspect> suspects = FindSuspects(incident, clock);
+  for (Suspect& suspect : suspects) {
+    if (!IsSwitch(suspect.root)) continue;
+    suspect.place.rank.reset();
+    suspect.ranks.clear();
+  }
   double confidence = 0;
   const Suspect* culprit = Decide(suspects, &confidence);
   report.set_confidence(std::min(confidence, ConfidenceCap(incident)));
@@ -372,55 +475,62 @@ v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sour
     report.set_class_(std::string(Word(culprit->fault_class)));
     if (!culprit->signature.empty()) report.set_signature(culprit->signature);
     if (const Signature* row = incident.catalogue->Find(culprit->signature)) report.set_title(row->row.title());
+    if (report.job().empty() && culprit->root != nullptr) {
+      // "41820077.0": the job, without its step.
+      const std::string_view job = FieldOf(culprit->root->event->fields, "job");
+      report.set_job(ToUtf8(job.substr(0, job.find('.')), nullptr));
+    }
     // All ranks alike: no place, unless they share the only host.
     const bool has_place = culprit->place.rank || !culprit->place.host.empty();
     if (has_place) {
-      *report.mutable_initiator() = PlaceView(culprit->place);
-      *report.add_suspects() = PlaceView(culprit->place);
+      *report.mutable_initiator() = PlaceView(*culprit);
+      *report.add_suspects() = PlaceView(*culprit);
     }
     const WarningLine warning = FindFirstWarning(incident, *culprit);
     if (culprit->root != nullptr) {
       *report.mutable_root() = View(clock, *culprit->root, true);
+      SetMatch(*engine.catalogue, *culprit->root, report.mutable_root());
     } else if (culprit->words_source != nullptr) {
       *report.mutable_root() = View(*culprit->words_source, culprit->words_at, culprit->words, culprit->place);
     }
     if (warning.source != nullptr) *report.mutable_first_warning() = WarningView(clock, warning, culprit->place);
+    if (warning.event != nullptr) SetMatch(*engine.catalogue, *warning.event, report.mutable_first_warning());
     if (warning.event != nullptr && culprit->root != nullptr) {
       if (const auto lead_ns = clock.Lead(*warning.event, *culprit->root)) report.set_warning_lead_ns(*lead_ns);
     }
     const std::optional<OomAnswer> oom = ExplainOom(incident, *culprit);
     if (oom) *report.mutable_memory() = MemoryView(*oom);
     *report.mutable_advice() = AdviseOn(incident, *culprit, oom);
-    report.set_restart(RestartLine(*culprit));
+    report.set_restart(RestartLine(incident, *culprit));
     if (culprit->fault_class == FaultClass::kUndetermined) {
       for (const std::string& line : WouldSettle(incident, suspects)) report.add_would_settle(line);
     }
     report.set_why(oom ? Cat(oom->sentence, "; ", WhyText(*culprit)) : WhyText(*culprit));
     FillTimeline(incident, clock, *culprit, warning, &report);
     for (const Suspect& suspect : suspects) {
-      const bool second_root = suspect.root != nullptr && !SamePlace(suspect, *culprit) &&
-                               suspect.root->signature->role == Role::kInitiating &&
-                               !suspect.root->signature->row.accuses_peer();
-      if (second_root && report.unrelated_size() < static_cast<int>(kUnrelatedMax)) {
-        *report.add_unrelated() = View(clock, *suspect.root, false);
-      }
+      if (!IsUnrelated(*culprit, warning, suspect) || report.unrelated_size() >= static_cast<int>(kUnrelatedMax)) continue;
+      SetMatch(*engine.catalogue, *suspect.root, &(*report.add_unrelated() = View(clock, *suspect.root, false)));
     }
   } else {
     report.set_verdict("undetermined");
     report.set_class_("undetermined");
     for (const Suspect& suspect : suspects) {
       const double kept = suspects.front().probability / 10;  // a tenth of the best still counts as possible
-      if (suspect.probability >= kept && !suspect.all_ranks) *report.add_suspects() = PlaceView(suspect.place);
+      if (suspect.probability >= kept && !suspect.all_ranks) *report.add_suspects() = PlaceView(suspect);
     }
     for (const std::string& line : WouldSettle(incident, suspects)) report.add_would_settle(line);
     v1::Advice* advice = report.mutable_advice();
     advice->set_summary("These logs do not decide who failed first. Collect the following and run the diagnosis again.");
     for (const std::string& line : report.would_settle()) advice->add_changes(line);
     report.set_restart("Possible, but the cause is not known: restart with the evidence below being collected.");
-    report.set_why(suspects.empty() ? "only effects were seen, no cause" : "no suspect is far enough ahead of the others");
+    report.set_why(suspects.empty()                ? "only effects were seen, no cause"
+                   : report.suspects_size() > 1 ? "no suspect is far enough ahead of the others"
+                                                : "what speaks for the one suspect is too weak to name it");
+    for (const std::string& line : WhatIsKnown(incident)) report.add_known(line);
     for (const PlacedEvent& event : incident.events) {
       if (event.signature->role <= Role::kPrecursor || event.signature->severity < Severity::kError) continue;
       *report.mutable_first_warning() = View(clock, event, true);
+      SetMatch(*engine.catalogue, event, report.mutable_first_warning());
       break;
     }
   }

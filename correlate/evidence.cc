@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "correlate/parse/prefix.h"
 #include "correlate/text.h"
 
 namespace firstfault {
@@ -86,7 +87,9 @@ bool PrintedBefore(const PlacedEvent& a, const PlacedEvent& b) {
 
 std::string Quote(std::string_view text) {
   constexpr size_t kQuoteBytes = 120;
-  const std::string_view trimmed = Trim(text);
+  std::string_view trimmed = Trim(text);
+  // Who and when stand beside the quotation; what is said goes first where there is no room for both.
+  if (trimmed.size() > kQuoteBytes) trimmed = Trim(Peel(trimmed).message);
   if (trimmed.size() <= kQuoteBytes) return Cat("\"", trimmed, "\"");
   return Cat("\"", trimmed.substr(0, kQuoteBytes), "...\"");
 }

@@ -59,6 +59,17 @@ TEST(ContentKind, BinaryAndPacked) {
   for (const auto& [head, kind] : cases) EXPECT_EQ(ContentKindOf(head), kind) << head.substr(0, 8);
 }
 
+TEST(ContentKind, AVerdictAboutLogsIsNoLog) {
+  EXPECT_TRUE(IsVerdictDocument("rank 3 failed first: KeyError [software, py.key], confidence 0.97\n\nWhy\n\n1 source; firstfault 0.1.0\n"));
+  EXPECT_TRUE(IsVerdictDocument("## no failure found: the run completed\n\n2 sources; firstfault 0.1.0\n"));
+  EXPECT_TRUE(IsVerdictDocument("{\n \"initiator\": {\"rank\": 0},\n \"first_warning\": \"x\",\n \"class\": \"data\"\n}\n"));
+  EXPECT_FALSE(IsVerdictDocument("{\"class\": \"cat\", \"confidence\": 0.9}\n"));
+  EXPECT_FALSE(IsVerdictDocument("rank 3 failed first: KeyError\nstep 1\n"));
+  // A log in which somebody ran this program.
+  EXPECT_FALSE(IsVerdictDocument("undetermined: x\n1 source; firstfault 0.1.0\nstep 1 loss 2.0\nstep 2 loss 2.0\n"));
+  EXPECT_FALSE(IsVerdictDocument(""));
+}
+
 TEST(ContentKind, ACheckpointIsKnownByItsPickle) {
   EXPECT_TRUE(IsCheckpointMember("archive/data.pkl"));
   EXPECT_FALSE(IsCheckpointMember("n01/train.log"));

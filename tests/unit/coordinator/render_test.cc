@@ -115,6 +115,23 @@ TEST(Render, APlaceThatIsNotKnownIsNotInvented) {
       "GPU 0000:3b:00 failed first: it left no line that says why [undetermined], confidence 0.92"));
 }
 
+TEST(Render, WhatAScheduleEndsDidNotFail) {
+  v1::Report report = Load("named");
+  report.set_class_("scheduler");
+  report.set_title("Slurm time limit reached");
+  report.set_job("901177");
+  EXPECT_TRUE(RenderOneLine(report).starts_with("job 901177 was ended from outside: Slurm time limit reached, seen on rank 3")) << RenderOneLine(report);
+}
+
+TEST(Render, ADeviceIsCalledWhatItIs) {
+  v1::Report report = Load("named");
+  report.mutable_initiator()->clear_rank();
+  report.mutable_initiator()->mutable_device()->clear_index();
+  report.mutable_initiator()->mutable_device()->set_pci("0000:5e:00.0");
+  report.mutable_initiator()->mutable_device()->set_kind("nic");
+  EXPECT_NE(RenderOneLine(report).find("(NIC 0000:5e:00.0)"), std::string::npos) << RenderOneLine(report);
+}
+
 TEST(Render, JsonSpellsOutDefaultsAndLeavesOutWhatIsNotKnown) {
   const std::string json = RenderJson(Load("undetermined"));
   EXPECT_NE(json.find("\"verdict\": \"undetermined\""), std::string::npos);

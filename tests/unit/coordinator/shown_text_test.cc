@@ -57,6 +57,21 @@ TEST(CutMiddle, KeepsBothEndsAndWholeCharacters) {
   }
 }
 
+TEST(CutAround, WhatIsKeptStaysAndBothSidesShareTheRest) {
+  const std::string before(60, 'b'), after(60, 'a');
+  for (const size_t columns : {20u, 40u, 80u}) {
+    const std::string cut = CutAround(before, "KEEP", after, columns);
+    EXPECT_EQ(Columns(cut), columns) << cut;
+    EXPECT_NE(cut.find("KEEP"), std::string::npos) << cut;
+  }
+  EXPECT_EQ(CutAround("who ", "KEEP", after, 20), "who KEEPaaaaaaaaa...");
+  EXPECT_EQ(CutAround("a ", "b", " c", 20), "a b c");
+  EXPECT_EQ(CutAround("", "", after, 9), CutMiddle(after, 9));
+  for (size_t columns = 0; columns < 12; ++columns) {
+    EXPECT_LE(Columns(CutAround(before, "a phrase that does not fit", after, columns)), std::max<size_t>(columns, 6));
+  }
+}
+
 TEST(Wrap, FillsLinesAndKeepsLongWords) {
   EXPECT_EQ(Wrap("aaa bbb ccc", 9, "  "), "aaa bbb\n  ccc");
   EXPECT_EQ(Wrap("a /a/very/long/path b", 8, "  "), "a\n  /a/very/long/path\n  b");

@@ -41,5 +41,56 @@ TEST(Advice, WhatTheLogDoesNotShowIsNotSpokenOf) {
   EXPECT_NE(ChangesFor(shared).find("4711"), std::string::npos) << ChangesFor(shared);
 }
 
+constexpr char kStep[] = "[rank1]: step 7 loss 2.1\n";
+constexpr char kXid31[] =
+    "[ 101.000000] NVRM: Xid (PCI:0000:46:00): 31, pid=4711, name=python3, Ch 00000008, intr 00000000. MMU Fault: ENGINE "
+    "GRAPHICS GPCCLIENT_T1_0 faulted @ 0x7f12_34560000. Fault is of type FAULT_PDE ACCESS_TYPE_READ\n";
+
+TEST(Advice, AHostIsLeftOutOnlyForWhatIsItsOwn) {
+  // The program's fault: neither the node nor its device goes out of service.
+  const v1::Report program = ReportOn({{"dmesg", "n01", kXid31, SourceInfo::Kind::kKernelLog}});
+  ASSERT_EQ(program.class_(), "software");
+  EXPECT_EQ(program.advice().drain_size(), 0);
+  EXPECT_EQ(AdviceOf(program).find("out of service"), std::string::npos) << AdviceOf(program);
+  // A service outside answers too slowly.
+  const v1::Report service = ReportOn({{"n01.log", "n01",
+                                        "[rank5]: Traceback (most recent call last):\n[rank5]: huggingface_hub.errors.HfHubHTTPError: 429 "
+                                        "Client Error: Too Many Requests for url: https://huggingface.co/api/models/a\n"}});
+  ASSERT_EQ(service.signature(), "hf.rate_limit");
+  EXPECT_EQ(service.advice().drain_size(), 0);
+  EXPECT_EQ(service.restart().find("without the named"), std::string::npos) << service.restart();
+}
+
+TEST(Advice, AControlCommandIsFilledInWhereTheLogsKnow) {
+  const v1::Report report = ReportOn({{"n01.log", "n01",
+                                       "[rank0]: RuntimeError: The server socket has failed to listen on any local network address. port: 23456, "
+                                       "useIpv6: 0, code: -98, name: EADDRINUSE, message: address already in use\n"}});
+  ASSERT_EQ(report.signature(), "store.bind");
+  EXPECT_NE(report.advice().control_command().find("nc -zv n01 23456"), std::string::npos) << report.advice().control_command();
+}
+
+TEST(Advice, TextThatAShellWouldActOnStaysOutOfCommands) {
+  const v1::Report report = ReportOn("[rank0]: PermissionError: [Errno 13] Permission denied: '/data/$(reboot)'\n");
+  ASSERT_EQ(report.signature(), "os.eacces");
+  EXPECT_EQ(report.advice().control_command().find("reboot"), std::string::npos) << report.advice().control_command();
+  EXPECT_NE(report.advice().control_command().find("\"$TARGET\""), std::string::npos) << report.advice().control_command();
+}
+
+TEST(Advice, ARestartIsFromACheckpointOnlyWhereThereWereSteps) {
+  const std::string fault = "[rank1]: KeyError: 'pixel_values'\n";
+  EXPECT_NE(ReportOn(fault).restart().find("start again"), std::string::npos) << ReportOn(fault).restart();
+  EXPECT_NE(ReportOn(kStep + fault).restart().find("from the last checkpoint"), std::string::npos) << ReportOn(kStep + fault).restart();
+}
+
+TEST(Advice, TheSameIsNotSaidTwice) {
+  const std::string advice = AdviceOf(ReportOn({{"dmesg", "n01",
+                                                 "[ 1.0] Out of memory: Killed process 4711 (python) total-vm:368441768kB, anon-rss:241893004kB, "
+                                                 "file-rss:68112kB\n",
+                                                 SourceInfo::Kind::kKernelLog}}));
+  EXPECT_NE(advice.find("num_workers"), std::string::npos) << advice;
+  EXPECT_EQ(advice.find("Use less host memory, or allow more"), std::string::npos) << advice;
+  EXPECT_EQ(advice.find("--shm-size"), std::string::npos) << advice;
+}
+
 }  // namespace
 }  // namespace firstfault

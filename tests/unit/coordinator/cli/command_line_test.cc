@@ -91,6 +91,7 @@ TEST_F(CommandLine, WrongUseIs64AndSaysWhatWasMeant) {
 TEST_F(CommandLine, NothingToReadIs66) {
   EXPECT_EQ(Firstfault(Cat("diagnose ", folder_.string(), "/missing")).code, 66);
   EXPECT_EQ(Firstfault(Cat("diagnose ", folder_.string())).code, 66);
+  EXPECT_EQ(Firstfault(Cat("diagnose ", Write("empty.log", ""))).code, 66);
   const std::string log = Write("rank0.log", "step 1\n");
   EXPECT_EQ(Firstfault(Cat("diagnose --map ", folder_.string(), "/missing ", log)).code, 66);
   EXPECT_EQ(Firstfault(Cat("diagnose --signatures ", folder_.string(), " ", log)).code, 66);

@@ -155,11 +155,7 @@ std::string CutMiddle(std::string_view printable, size_t columns) {
 std::string CutAround(std::string_view before, std::string_view kept, std::string_view after, size_t columns) {
   const size_t front = Columns(before), middle = Columns(kept), back = Columns(after);
   if (kept.empty() || front + middle + back <= columns) return CutMiddle(Cat(before, kept, after), columns);
-  if (middle + 2 * kGap.size() > columns) {
-    if (front == 0) return Cat(kept.substr(0, BytesThatFit(kept, columns - std::min(columns, kGap.size()))), kGap);
-    const size_t room = columns - std::min(columns, 2 * kGap.size());
-    return Cat(kGap, kept.substr(0, BytesThatFit(kept, room)), kGap);
-  }
+  if (middle + 2 * kGap.size() > columns) return CutMiddle(kept, columns);
   // Both sides share what is left; what one does not need goes to the other.
   const size_t room = columns - middle;
   const size_t front_room = std::min(front, std::max(room / 2, room - std::min(room, back)));

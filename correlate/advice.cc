@@ -117,10 +117,15 @@ bool IsShellSafe(std::string_view value) {
 Fields ValuesOf(const Incident& incident, const Suspect& culprit) {
   Fields out;
   if (culprit.root != nullptr) out = culprit.root->event->fields;
+  // "[::]:23456"
+  const std::string addr(FieldOf(out, "addr"));
+  const size_t colon = addr.rfind(':');
   const auto add = [&](const char* name, std::string value) {
     if (!value.empty()) out.emplace_back(name, std::move(value));
   };
+  if (colon != std::string::npos && ParseNumber<uint16_t>(std::string_view(addr).substr(colon + 1))) add("port", addr.substr(colon + 1));
   add("host", culprit.place.host);
+  if (culprit.root != nullptr) add("host", culprit.root->place.host);
   add("bus", culprit.place.bus);
   if (culprit.place.pid) add("pid", std::to_string(*culprit.place.pid));
   add("job", incident.job);
@@ -233,10 +238,9 @@ v1::Advice AdviseOn(const Incident& incident, const Suspect& culprit, const std:
     }
     return advice;
   }
-  const Fields none;
-  const Fields& fields = culprit.root == nullptr ? none : culprit.root->event->fields;
+  const Fields values = ValuesOf(incident, culprit);
   const v1::Signature& row = signature->row;
-  const auto known = [&](const std::string& text) { return OnlyKnown(FillPlaceholders(text, fields)); };
+  const auto known = [&](const std::string& text) { return OnlyKnown(FillPlaceholders(text, values)); };
   const auto propose = [&](const std::string& title, const std::string& text, const auto& settings) {
     const bool on = std::any_of(settings.begin(), settings.end(), [&](const std::string& setting) { return AlreadyOn(incident, setting); });
     const std::string lead = title.empty() ? "" : Cat(title, ": ");
@@ -253,8 +257,8 @@ v1::Advice AdviseOn(const Incident& incident, const Suspect& culprit, const std:
       if (std::string change = known(text); !change.empty()) advice.add_changes(std::move(change));
     }
   }
-  // Of a rank that left no line its exit code is all that is known.
-  if (culprit.root == nullptr && culprit.place.rank) {
+  // Of a rank that left no cause its exit code is all that is known.
+  if (row.derived() && culprit.place.rank) {
     const auto facts = incident.ranks.find(*culprit.place.rank);
     const bool ended = facts != incident.ranks.end() && facts->second.exit_code.has_value();
     const v1::ExitMeaning* exit = ended ? incident.catalogue->Exit(*facts->second.exit_code) : nullptr;
@@ -277,7 +281,6 @@ v1::Advice AdviseOn(const Incident& incident, const Suspect& culprit, const std:
                     (oom->shortage == Shortage::kHeldByOther || oom->shortage == Shortage::kPreallocation);
   if (held) codes.insert(codes.begin(), "C1");
   if (const v1::Remedy* control = ControlOf(incident, codes)) {
-    const Fields values = ValuesOf(incident, culprit);
     advice.set_control_command(FillVariables(FillPlaceholders(control->command(), values), values));
   }
   advice.set_resume(RestartLine(incident, culprit));

@@ -434,9 +434,7 @@ void FillNoFailure(const Incident& incident, v1::Report* report) {
   }
   report->set_restart("Find out first whether it still runs: these logs do not show how it ended.");
   for (const std::string& line : WouldSettle(incident, {})) report->add_would_settle(line);
-  v1::Advice* advice = report->mutable_advice();
-  advice->set_summary("These logs stop without an end: the job was killed without a word, hung, or still runs. Collect the following.");
-  for (const std::string& line : report->would_settle()) advice->add_changes(line);
+  report->mutable_advice()->set_summary("These logs stop without an end: the job was killed without a word, hung, or still runs. Look for its process, its launcher's last lines and exit code, and what would settle it below.");
 }
 
 }  // namespace

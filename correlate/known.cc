@@ -96,6 +96,17 @@ void Steps(const Incident& incident, std::vector<std::string>* out) {
   if (const auto step = LastStep(incident)) out->push_back(Cat("The last step seen is ", *step, behind.empty() ? "" : Cat("; ", behind), "."));
 }
 
+// A launcher saw its processes end with code 0. That alone is no success of the job, but where nothing failed it is
+// an end that was seen.
+constexpr std::string_view kGoodEnd = "ds.exit_ok";
+
+bool EndedWell(const Incident& incident) {
+  const auto index = incident.catalogue->IndexOf(kGoodEnd);
+  return std::any_of(incident.sources.begin(), incident.sources.end(), [&](const SourceDigest* source) {
+    return std::any_of(source->facts.begin(), source->facts.end(), [&](const Event& fact) { return fact.signature == index; });
+  });
+}
+
 }  // namespace
 
 std::vector<std::string> WhatIsKnown(const Incident& incident) {
@@ -108,7 +119,7 @@ std::vector<std::string> WhatIsKnown(const Incident& incident) {
 
 RunEnd EndOf(const Incident& incident) {
   RunEnd out;
-  out.completed = incident.success;
+  out.completed = incident.success || EndedWell(incident);
   if (out.completed) {
     out.sentence = "the run completed";
     return out;

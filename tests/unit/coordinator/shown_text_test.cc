@@ -68,7 +68,7 @@ TEST(CutAround, WhatIsKeptStaysAndBothSidesShareTheRest) {
   EXPECT_EQ(CutAround("a ", "b", " c", 20), "a b c");
   EXPECT_EQ(CutAround("", "", after, 9), CutMiddle(after, 9));
   for (size_t columns = 0; columns < 12; ++columns) {
-    EXPECT_LE(Columns(CutAround(before, "a phrase that does not fit", after, columns)), std::max<size_t>(columns, 6));
+    EXPECT_LE(Columns(CutAround(before, "a phrase that does not fit", after, columns)), std::max<size_t>(columns, 3));
   }
 }
 

@@ -98,7 +98,7 @@ int Main(int argc, char** argv) {
     return 64;
   }
   std::vector<v1::Catalogue> files;
-  for (int i = 2; i < argc; ++i) {
+  for (int i = first_file; i < argc; ++i) {
     v1::Catalogue& file = files.emplace_back();
     if (!ParseFile(argv[i], &file)) return 1;
   }

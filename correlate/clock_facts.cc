@@ -251,6 +251,7 @@ class Collector {
         steps_[reading.clock][step].Join(reading.first_ns, reading.last_ns);
       }
     }
+    runs_ = std::vector<StepRun>();  // as large as the steps, and done with
   }
 
   // The first line of each host that states a cause. A line without a stamp stands behind the one before it.

@@ -118,7 +118,7 @@ struct Sample {
   std::optional<int32_t> rank;
   double value = 0;
   bool device = false;  // GPU memory, else host memory
-  std::string text;  // raw line
+  std::string text;     // raw line, cut; of host memory only
 };
 
 // The last words of one writer of a source (a rank in a merged log; else one per source).

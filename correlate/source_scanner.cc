@@ -64,6 +64,17 @@ void Thin(std::vector<T>* items) {
   *items = std::move(kept);
 }
 
+// Of device memory, only the last figure of each rank is compared with its twins'.
+void KeepLastOfDevices(std::vector<Sample>* samples) {
+  std::set<std::optional<int32_t>> later;
+  std::vector<Sample> kept;
+  for (auto it = samples->rbegin(); it != samples->rend(); ++it) {
+    if (!it->device || later.insert(it->rank).second) kept.push_back(std::move(*it));
+  }
+  std::reverse(kept.begin(), kept.end());
+  *samples = std::move(kept);
+}
+
 }  // namespace
 
 class SourceScanner::Impl {
@@ -124,6 +135,7 @@ class SourceScanner::Impl {
     if (!window_.empty() && window_.back() != '\n') ++digest_.lines;
     Thin(&digest_.progress);
     Thin(&digest_.memory);
+    KeepLastOfDevices(&digest_.memory);
     digest_.writers.reserve(writers_.size());
     for (auto& [key, writer] : writers_) digest_.writers.push_back(std::move(writer));
     ShrinkToFit();
@@ -140,6 +152,7 @@ class SourceScanner::Impl {
       }
       events->shrink_to_fit();
     }
+    for (Writer& writer : digest_.writers) writer.last_text.shrink_to_fit();
     digest_.progress.shrink_to_fit();
     digest_.memory.shrink_to_fit();
   }
@@ -638,7 +651,7 @@ class SourceScanner::Impl {
       digest_.progress.push_back({at, rank, *fields.step, fields.bar, stamp, std::move(text)});
     }
     for (const auto& [bytes, device] : {std::pair(fields.memory_bytes, false), std::pair(fields.device_memory_bytes, true)}) {
-      if (bytes) digest_.memory.push_back({at, rank, *bytes, device, std::string(line.raw.substr(0, kSampleTextBytes))});
+      if (bytes) digest_.memory.push_back({at, rank, *bytes, device, std::string(line.raw.substr(0, device ? 0 : kSampleTextBytes))});
     }
     if (lazy_left_ > 0) {
       --lazy_left_;

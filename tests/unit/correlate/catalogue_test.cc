@@ -109,17 +109,6 @@ TEST(Catalogue, TheEngineHasTheRowsOfThePages) {
   }
 }
 
-// What is compared before an expression is run: its anchors, each with the part that is scanned for.
-TEST(Catalogue, EveryWindowIsPartOfItsAnchor) {
-  for (const CompiledPattern& pattern : BuiltInEngine().catalogue->patterns()) {
-    const v1::Pattern& row = *pattern.row;
-    ASSERT_EQ(row.anchor_size(), row.window_size()) << row.regex();
-    for (int i = 0; i < row.anchor_size(); ++i) {
-      EXPECT_NE(row.anchor(i).find(row.window(i)), std::string::npos) << row.regex();
-    }
-  }
-}
-
 TEST(Catalogue, HasTheBreadthOfTheReference) { EXPECT_GE(BuiltInPages()->signatures().size(), 400u); }
 
 v1::Catalogue OneRow(const std::string& regex) {

@@ -86,6 +86,17 @@ void Thin(std::vector<T>* items) {
   *items = std::move(kept);
 }
 
+// Of device memory, only the last figure of each rank is compared with its twins'.
+void KeepLastOfDevices(std::vector<Sample>* samples) {
+  std::set<std::optional<int32_t>> later;
+  std::vector<Sample> kept;
+  for (auto it = samples->rbegin(); it != samples->rend(); ++it) {
+    if (!it->device || later.insert(it->rank).second) kept.push_back(std::move(*it));
+  }
+  std::reverse(kept.begin(), kept.end());
+  *samples = std::move(kept);
+}
+
 }  // namespace
 
 class SourceScanner::Impl {
@@ -147,7 +158,7 @@ class SourceScanner::Impl {
     Thin(&digest_.progress);
     Thin(&digest_.memory);
     Thin(&digest_.remarks);
-    DropEarlierDeviceMemory();
+    KeepLastOfDevices(&digest_.memory);
     digest_.writers.reserve(writers_.size());
     for (auto& [key, writer] : writers_) digest_.writers.push_back(std::move(writer));
     ShrinkToFit();
@@ -155,19 +166,6 @@ class SourceScanner::Impl {
   }
 
  private:
-  // Of a device, the last figure of each rank is compared with its twins'; how it got there is not asked.
-  void DropEarlierDeviceMemory() {
-    std::set<std::optional<int32_t>> later;
-    std::vector<Sample>& samples = digest_.memory;
-    const auto earlier = [&](const Sample& sample) { return sample.device && !later.insert(sample.rank).second; };
-    std::vector<Sample> kept;
-    for (auto it = samples.rbegin(); it != samples.rend(); ++it) {
-      if (!earlier(*it)) kept.push_back(std::move(*it));
-    }
-    std::reverse(kept.begin(), kept.end());
-    samples = std::move(kept);
-  }
-
   // Thousands of digests are kept until the last source is read.
   void ShrinkToFit() {
     for (std::vector<Event>* events : {&digest_.events, &digest_.facts}) {
@@ -177,6 +175,7 @@ class SourceScanner::Impl {
       }
       events->shrink_to_fit();
     }
+    for (Writer& writer : digest_.writers) writer.last_text.shrink_to_fit();
     digest_.progress.shrink_to_fit();
     digest_.memory.shrink_to_fit();
   }

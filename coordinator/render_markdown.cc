@@ -61,7 +61,9 @@ std::string SafeWord(std::string_view word, bool at_start) {
   const std::string_view opening = at_start ? "(" : "([\"", closing = at_start ? ".,;:)" : ".,;:)]\"";
   size_t begin = 0, end = word.size();
   while (begin < end && opening.find(word[begin]) != std::string_view::npos) ++begin;
-  while (end > begin && closing.find(word[end - 1]) != std::string_view::npos) --end;
+  // A bracket that the word itself opened stays with it: "n[05-06]".
+  const auto own = [&] { return word[end - 1] == ']' && word.substr(begin, end - begin).find('[') != std::string_view::npos; };
+  while (end > begin && closing.find(word[end - 1]) != std::string_view::npos && !own()) --end;
   if (begin == end) return CodeSpan(word);
   // What could be a link or its definition goes into the span.
   if (word.substr(0, begin).find("[[") != std::string_view::npos) begin = 0;

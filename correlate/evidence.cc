@@ -27,7 +27,9 @@ bool IsStopSignal(std::string_view id) {
 
 bool IsSchedulerDecision(const Signature& signature) {
   // Families that speak of nodes and jobs under another class than "scheduler" (a lost node is hardware).
-  constexpr std::string_view kFamilies[] = {"slurm.cancel.", "slurm.ctl.", "slurm.srun.node", "slurm.state.", "slurm.drain.", "k8s.node", "cloud."};
+  constexpr std::string_view kFamilies[] = {"slurm.cancel.", "slurm.ctl.", "slurm.srun.node", "slurm.state.", "slurm.drain.", "k8s.node"};
+  // A provider takes back one machine, and where that is one worker (a TPU host, a pod) it is that rank.
+  if (signature.row.id().starts_with("cloud.")) return false;
   return signature.fault_class == FaultClass::kScheduler ||
          std::any_of(std::begin(kFamilies), std::end(kFamilies),
                      [&](std::string_view family) { return std::string_view(signature.row.id()).starts_with(family); });

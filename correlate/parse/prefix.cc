@@ -529,6 +529,11 @@ std::vector<size_t> GluedStarts(std::string_view line) {
         if (line[at - 1] == ' ') continue;
         if (Trim(line.substr(at)) != mark) continue;
       }
+      if (mark[0] == 'N') {
+        // Behind a tag or a stamp; behind a word or a quotation mark it is spoken of.
+        const size_t last = line.find_last_not_of(' ', at - 1);
+        if (last == std::string_view::npos || (line[last] != ':' && line[last] != ']')) continue;
+      }
       out.push_back(at);
     }
   };

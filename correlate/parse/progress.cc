@@ -26,7 +26,7 @@ constexpr Form kSteps[] = {
     {"batch", R"((?i)\bbatch[ :=]+(?:\d+/)?(\d+))"},
 };
 // "waiting for rank 4" speaks of a rank (of a clique, of a group), not of the one that prints it.
-constexpr Form kRank = {"rank", R"((?i)(?:\b(for|from|to|of|by|with|on) )?\brank[ :=#]{1,2}(\d{1,6})\b)"};
+constexpr Form kRank = {"rank", R"((?i)(?:\b(for|from|to|of|by|with) )?\brank[ :=#]{1,2}(\d{1,6})\b)"};
 
 struct MemoryForm {
   Form form;          // group 1: the size

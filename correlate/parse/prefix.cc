@@ -532,7 +532,7 @@ std::vector<size_t> GluedStarts(std::string_view line) {
       if (mark[0] == 'N') {
         // Behind a tag or a stamp; behind a word or a quotation mark it is spoken of.
         const size_t last = line.find_last_not_of(' ', at - 1);
-        if (last == std::string_view::npos || (line[last] != ':' && line[last] != ']')) continue;
+        if (last == std::string_view::npos || std::string_view(":];>|").find(line[last]) == std::string_view::npos) continue;
       }
       out.push_back(at);
     }

@@ -117,7 +117,7 @@ TEST_F(CommandLine, HealthyLogsExitWithZero) {
   const std::string log = Write("rank0.log", "step 1 loss 2.0\nstep 2 loss 1.9\ntraining done\n");
   const Result result = Firstfault(Cat("diagnose --one-line ", log));
   EXPECT_EQ(result.code, 0);
-  EXPECT_EQ(result.out, "no failure found\n");
+  EXPECT_TRUE(result.out.starts_with("no failure found")) << result.out;
 }
 
 TEST_F(CommandLine, AFaultExitsWithItsClassInEveryForm) {

@@ -30,7 +30,7 @@ constexpr size_t kHabitLines = 64;
 // Context kept with the first fault of a source.
 constexpr size_t kContextLines = 100, kContextBytes = 16 << 10;
 // The same where the source shows effects only: thousands of ranks do, and few of them are ever shown.
-constexpr size_t kEffectContextBytes = 2 << 10;
+constexpr size_t kEffectContextBytes = 1536;
 // Raw text kept of a progress or memory line.
 constexpr size_t kSampleTextBytes = 400;
 // Copies of one (writer, signature) kept in full; later ones are counted.

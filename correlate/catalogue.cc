@@ -11,9 +11,6 @@
 namespace firstfault {
 namespace {
 
-template <typename Enum, size_t N>
-using WordTable = std::array<std::pair<Enum, std::string_view>, N>;
-
 constexpr WordTable<FaultClass, 9> kClassWords = {{{FaultClass::kNone, "none"},
                                                    {FaultClass::kCapacity, "capacity"},
                                                    {FaultClass::kConfiguration, "configuration"},
@@ -34,14 +31,6 @@ constexpr WordTable<Severity, 4> kSeverityWords = {{{Severity::kInfo, "info"},
                                                     {Severity::kWarning, "warning"},
                                                     {Severity::kError, "error"},
                                                     {Severity::kFatal, "fatal"}}};
-
-template <typename Table, typename Enum>
-std::string_view WordIn(const Table& table, Enum value) {
-  for (const auto& [key, word] : table) {
-    if (key == value) return word;
-  }
-  return "";
-}
 
 template <typename Enum, size_t N>
 std::optional<Enum> ValueIn(const WordTable<Enum, N>& table, std::string_view word) {

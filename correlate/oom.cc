@@ -37,26 +37,18 @@ constexpr double kTwinExcess = 1.1;
 constexpr int64_t kCompilationsTold = 8;
 constexpr size_t kHoldersMax = 16;
 
-struct ShortageWord {
-  Shortage value;
-  std::string_view word;
-};
-constexpr ShortageWord kShortageWords[] = {
+constexpr WordTable<Shortage, 6> kShortageWords = {{
     {Shortage::kShort, "short"},
     {Shortage::kFragmented, "fragmented"},
     {Shortage::kHeldByOther, "held_by_other"},
     {Shortage::kPreallocation, "preallocation"},
     {Shortage::kBogusRequest, "bogus_request"},
     {Shortage::kUnknown, "unknown"},
-};
-struct AllocatorWord {
-  Allocator value;
-  std::string_view word;
-};
-constexpr AllocatorWord kAllocatorWords[] = {
+}};
+constexpr WordTable<Allocator, 6> kAllocatorWords = {{
     {Allocator::kTorch, "torch"},   {Allocator::kXla, "xla"},   {Allocator::kVllm, "vllm"},
     {Allocator::kSglang, "sglang"}, {Allocator::kCuda, "cuda"}, {Allocator::kHost, "host"},
-};
+}};
 
 struct AllocatorRow {
   std::string_view id_prefix;
@@ -373,19 +365,9 @@ PoolStart PoolStartOf(const Suspect& suspect, const Incident& incident) {
 
 }  // namespace
 
-std::string_view Word(Shortage value) {
-  for (const ShortageWord& row : kShortageWords) {
-    if (row.value == value) return row.word;
-  }
-  return "";
-}
+std::string_view Word(Shortage value) { return WordIn(kShortageWords, value); }
 
-std::string_view Word(Allocator value) {
-  for (const AllocatorWord& row : kAllocatorWords) {
-    if (row.value == value) return row.word;
-  }
-  return "";
-}
+std::string_view Word(Allocator value) { return WordIn(kAllocatorWords, value); }
 
 std::optional<Allocator> AllocatorOf(std::string_view id) {
   for (const AllocatorRow& row : kAllocators) {

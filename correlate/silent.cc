@@ -217,6 +217,8 @@ class Silent {
     }
     if (silent.size() < 2 || hosts.size() != 1 || hosts.contains("") || waiting.contains("") || waiting.contains(*hosts.begin())) return;
     Suspect* suspect = ForHost(*hosts.begin());
+    // The silence of one of its ranks is the same observation: it counts once.
+    if (suspect != nullptr && suspect->Has("only_one_silent")) return;
     if (suspect == nullptr) {
       suspect = &suspects_.emplace_back();
       suspect->place.host = *hosts.begin();

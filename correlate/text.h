@@ -5,12 +5,14 @@
 #ifndef FIRSTFAULT_CORRELATE_TEXT_H_
 #define FIRSTFAULT_CORRELATE_TEXT_H_
 
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace firstfault {
@@ -39,6 +41,18 @@ std::optional<Number> ParseNumber(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+// Values and the words for them, of a closed set.
+template <typename Enum, size_t N>
+using WordTable = std::array<std::pair<Enum, std::string_view>, N>;
+
+template <typename Table, typename Enum>
+constexpr std::string_view WordIn(const Table& table, Enum value) {
+  for (const auto& [key, word] : table) {
+    if (key == value) return word;
+  }
+  return "";
 }
 
 inline bool IsDigit(char c) { return c >= '0' && c <= '9'; }

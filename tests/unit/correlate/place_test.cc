@@ -143,6 +143,24 @@ TEST(Place, AHostWithoutATimeOutIsTheSuspectOfTheOthers) {
   EXPECT_FALSE(report.suspects(0).has_rank());
 }
 
+TEST(Place, TheSilenceOfARankAndOfItsHostCountOnce) {
+  std::string a, b = "[rank4]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.91 GiB.\n";
+  for (int rank = 0; rank < 6; ++rank) {
+    std::string& log = rank < 4 ? a : b;
+    log += Cat(rank < 4 ? "ab1" : "ab2", ":", 100 + rank, ":200 [", rank % 4, "] NCCL INFO ncclCommInitRank comm 0x1 rank ", rank,
+               " nranks 6 cudaDev ", rank % 4, " nvmlDev ", rank % 4, " busId ", rank, "b000 commId 0x9 - Init COMPLETE\n");
+    if (rank >= 4) continue;
+    a += Cat("[rank", rank, "]:[E301 10:10:00.100000000 ProcessGroupNCCL.cpp:616] [Rank ", rank,
+             "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=9, NumelOut=9, Timeout(ms)=600000) ran for 600020 milliseconds before timing out.\n");
+  }
+  const v1::Report report = ReportOn({{"ab1.log", "ab1", a}, {"ab2.log", "ab2", b}});
+  ASSERT_EQ(report.verdict(), "named") << report.DebugString();
+  EXPECT_EQ(report.initiator().rank(), 4);
+  int told = 0;
+  for (const std::string& term : report.hypotheses(0).evidence_for()) told += term.find("timed out waiting") != std::string::npos;
+  EXPECT_EQ(told, 1) << report.DebugString();
+}
+
 TEST(Place, AHostWhoseProcessLeftComesBeforeTheOneThatWaitsForIt) {
   const v1::Report report = ReportOn(
       {{"ab1.log", "ab1", "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 4/8 clients joined.\n"},

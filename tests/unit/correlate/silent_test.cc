@@ -1,21 +1,10 @@
 // Suspects that print no fault: who stopped, who stood elsewhere, who alone was silent, who alone had warned.
 #include <gtest/gtest.h>
 
-#include "correlate/correlate.h"
+#include "tests/unit/correlate/report_on.h"
 
 namespace firstfault {
 namespace {
-
-v1::Report Diagnose(const std::string& log) {
-  ScanBuffers buffers;
-  SourceInfo info;
-  info.path = "train.log";
-  SourceScanner scanner(BuiltInEngine(), buffers, info);
-  scanner.Feed(log);
-  std::vector<SourceDigest> digests;
-  digests.push_back(scanner.Finish());
-  return Correlate(BuiltInEngine(), digests, {});
-}
 
 // Steps of every rank under torchrun's tag; `remark` of one rank among them.
 std::string Steps(int world, int remarking = -1, const std::string& remark = "") {
@@ -56,20 +45,20 @@ int RankOf(const v1::Report& report) {
 }
 
 TEST(Silent, AnExitCodeOfItsOwnWithoutAWord) {
-  const v1::Report report = Diagnose(Steps(4) + Raise(0, "all_reduce", kClosed) + Raise(3, "all_reduce", kClosed) + Agent(2, 3, "see"));
+  const v1::Report report = ReportOn(Steps(4) + Raise(0, "all_reduce", kClosed) + Raise(3, "all_reduce", kClosed) + Agent(2, 3, "see"));
   EXPECT_EQ(RankOf(report), 2);
   EXPECT_EQ(report.signature(), "derived.exited");
   // The code of an uncaught exception says nothing of the kind.
-  EXPECT_EQ(RankOf(Diagnose(Steps(4) + Raise(0, "all_reduce", kClosed) + Agent(2, 1, "see"))), -1);
+  EXPECT_EQ(RankOf(ReportOn(Steps(4) + Raise(0, "all_reduce", kClosed) + Agent(2, 1, "see"))), -1);
 }
 
 TEST(Silent, ToldToStopWhenNobodyElseWas) {
   const std::string log = Steps(4) + Raise(0, "all_reduce", kClosed) + Agent(3, -15, "Signal 15 (SIGTERM) received by PID 77");
-  const v1::Report report = Diagnose(log);
+  const v1::Report report = ReportOn(log);
   EXPECT_EQ(RankOf(report), 3);
   EXPECT_EQ(report.signature(), "derived.stopped");
   // Where the launcher was told as well, somebody stopped the job.
-  EXPECT_NE(Diagnose("WARNING:torch.distributed.elastic.agent.server.api:Received Signals.SIGTERM death signal, shutting down workers\n" + log)
+  EXPECT_NE(ReportOn("WARNING:torch.distributed.elastic.agent.server.api:Received Signals.SIGTERM death signal, shutting down workers\n" + log)
                 .signature(),
             "derived.stopped");
 }
@@ -77,36 +66,36 @@ TEST(Silent, ToldToStopWhenNobodyElseWas) {
 TEST(Silent, TheOneInAnotherCollective) {
   std::string log = Steps(4);
   for (const int rank : {0, 1, 3}) log += Raise(rank, "all_reduce", kTimedOut);
-  const v1::Report report = Diagnose(log + Raise(2, "barrier", kTimedOut));
+  const v1::Report report = ReportOn(log + Raise(2, "barrier", kTimedOut));
   EXPECT_EQ(RankOf(report), 2);
   EXPECT_EQ(report.signature(), "derived.other_operation");
   // One against one: either may have left the common path.
-  EXPECT_EQ(RankOf(Diagnose(Steps(2) + Raise(0, "all_reduce", kTimedOut) + Raise(1, "barrier", kTimedOut))), -1);
+  EXPECT_EQ(RankOf(ReportOn(Steps(2) + Raise(0, "all_reduce", kTimedOut) + Raise(1, "barrier", kTimedOut))), -1);
 }
 
 TEST(Silent, ARankThatSawItsPeerLeaveIsNotSilent) {
   const std::string log = Steps(4) + Raise(0, "all_reduce", kClosed) + Raise(1, "all_reduce", kTimedOut) + Raise(3, "all_reduce", kTimedOut);
-  EXPECT_EQ(RankOf(Diagnose(log)), 2);
+  EXPECT_EQ(RankOf(ReportOn(log)), 2);
 }
 
 TEST(Silent, ANanIsPlacedByTheOnlyRankThatWarned) {
   const std::string nan = "FloatingPointError: loss is nan at step 3";
   std::string raised;
   for (int rank = 0; rank < 4; ++rank) raised += Raise(rank, "all_reduce", nan);
-  const v1::Report report = Diagnose(Steps(4, 1, "local gradients hold inf values") + raised);
+  const v1::Report report = ReportOn(Steps(4, 1, "local gradients hold inf values") + raised);
   EXPECT_EQ(RankOf(report), 1);
   EXPECT_NE(report.first_warning().text().find("local gradients"), std::string::npos);
-  EXPECT_EQ(RankOf(Diagnose(Steps(4) + raised)), -1);
+  EXPECT_EQ(RankOf(ReportOn(Steps(4) + raised)), -1);
   // Only rank 0 logs its steps: the others would have warned unheard.
-  EXPECT_EQ(RankOf(Diagnose(Steps(1, 0, "local gradients hold inf values") + raised)), -1);
+  EXPECT_EQ(RankOf(ReportOn(Steps(1, 0, "local gradients hold inf values") + raised)), -1);
 }
 
 TEST(Silent, WhatSeveralRaiseIsNotTheLaunchersFirst) {
   // No line tells its rank; the launcher quotes one of them.
   const std::string one = "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\nKeyError: 'label'\n";
   const std::string agent = Agent(2, 1, "see");
-  EXPECT_EQ(RankOf(Diagnose(one + agent)), 2);
-  EXPECT_EQ(RankOf(Diagnose(one + one + one + one + agent)), -1);
+  EXPECT_EQ(RankOf(ReportOn(one + agent)), 2);
+  EXPECT_EQ(RankOf(ReportOn(one + one + one + one + agent)), -1);
 }
 
 }  // namespace

@@ -6,14 +6,11 @@
 #include <optional>
 #include <utility>
 
+#include "coordinator/grpc_status.h"
 #include "coordinator/ingest_session.h"
 
 namespace firstfault {
 namespace {
-
-grpc::Status ToGrpc(const absl::Status& status) {
-  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
-}
 
 // One stream. Lives until gRPC is done with it and no batch of it is on its way to the disk.
 class StreamReactor final : public grpc::ServerBidiReactor<v1::AgentMessage, v1::CoordinatorMessage> {

@@ -3,15 +3,9 @@
 #include <chrono>
 #include <utility>
 
+#include "coordinator/grpc_status.h"
+
 namespace firstfault {
-namespace {
-
-grpc::Status ToGrpc(const absl::Status& status) {
-  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
-}
-
-}  // namespace
-
 QueryService::QueryService(Answers* answers, std::function<int64_t()> now_ns)
     : answers_(answers), now_ns_(std::move(now_ns)), thread_([this] { Loop(); }) {}
 

@@ -40,7 +40,8 @@ class EventLog {
   EventLog& operator=(const EventLog&) = delete;
 
   // All or none, durable when it returns: batches of many agents share one sync. Sets their positions and
-  // returns the last one. AlreadyExists where a sequence is not above LastSequence() of its spool.
+  // returns the last one. AlreadyExists where a sequence is not above LastSequence() of its spool. Strings
+  // (paths, names) must be UTF-8: protobuf would not read the row again.
   absl::StatusOr<uint64_t> Append(std::span<v1::LoggedBatch> batches);
 
   // Shows the rows from `from` on, in order, until `visit` returns false. `visit` must not use this log.

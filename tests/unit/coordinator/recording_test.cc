@@ -97,7 +97,7 @@ TEST_F(RecordingTest, WhatFailsHoldsBackWhatFollowsIt) {
 }
 
 TEST_F(RecordingTest, AnyNameOfAJobStaysInTheFolder) {
-  const std::string names[] = {"../../etc/passwd", ".", "a b", "50%", "a.b", std::string("\0\xff", 2), std::string(kJobNameBytesMax, '/')};
+  const std::string names[] = {"../../etc/passwd", ".", "a b", "50%", "a.b", std::string("\0\xc3\xa9", 3), std::string(kJobNameBytesMax, '/')};
   {
     auto recordings = Open();
     uint64_t sequence = 0;

@@ -137,11 +137,11 @@ class Agent {
       *message.mutable_batch() = batches_[i - 1];
       EXPECT_TRUE(stream->Write(message));
     }
-    uint64_t acknowledged = next - 1;
-    while (wait && acknowledged < last && stream->Read(&reply)) acknowledged = reply.ack().sequence();
     if (wait) {
-      EXPECT_GE(acknowledged, last);
+      uint64_t acknowledged = next - 1;
       stream->WritesDone();
+      while (stream->Read(&reply)) acknowledged = std::max(acknowledged, reply.ack().sequence());
+      EXPECT_GE(acknowledged, last);
       EXPECT_TRUE(stream->Finish().ok());
     } else {
       context.TryCancel();

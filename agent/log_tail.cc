@@ -213,6 +213,7 @@ void LogTail::BeginFile(Followed& followed, FileId file) {
 }
 
 void LogTail::Remember(Followed& followed, FileId file) {
+  if (file.head_bytes == 0) return;  // an empty one would look like any
   std::vector<FileId>& earlier = followed.at.earlier;
   earlier.push_back(file);
   if (earlier.size() > kEarlierFilesMax) earlier.erase(earlier.begin());
@@ -223,8 +224,10 @@ bool LogTail::Read(Followed& followed, int64_t now_ns, TailSink& sink) {
   struct stat status;
   if (fstat(followed.fd, &status) != 0) return false;
   const uint64_t size = static_cast<uint64_t>(status.st_size);
-  const bool shorter = size < followed.offset - followed.at.file_begin;
-  if (shorter || (size > followed.offset - followed.at.file_begin && !HasHead(followed.fd, followed.at.file))) {
+  const int64_t written_ns = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+  // A file that was truncated may have grown to any size since.
+  const bool written = std::exchange(followed.written_ns, written_ns) != written_ns;
+  if (size < followed.offset - followed.at.file_begin || (written && !HasHead(followed.fd, followed.at.file))) {
     ++stats_.truncations;
     // What was read may live on as a copy with another inode.
     FileId file = followed.at.file;

@@ -93,6 +93,7 @@ class LogTail {
     SourcePosition at;
     uint64_t offset = 0;  // in the source, of the next byte to read
     int fd = -1;
+    int64_t written_ns = 0;  // as the file system says
     int64_t grew_ns = 0;
     bool replaced = false;  // the path names another file, or none
   };

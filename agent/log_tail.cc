@@ -75,19 +75,26 @@ LogTail::~LogTail() {
   }
 }
 
-void LogTail::Resume(const SourcePosition& position, uint64_t offset) {
+bool LogTail::Resume(const SourcePosition& position, uint64_t offset, uint64_t end) {
   Followed& followed = sources_[position.path];
   by_number_[position.source] = &followed;
   next_source_ = std::max(next_source_, position.source + 1);
   followed.at = position;
-  followed.offset = std::max(offset, position.file_begin);
-  if (position.file.inode == 0) return;
+  followed.offset = end;
+  if (position.file.inode == 0) return true;
   followed.fd = OpenKnown(position.path, position.file);
   if (followed.fd < 0) followed.fd = OpenRenamed(position.path, position.file);
-  if (followed.fd >= 0) return;
-  // Its rest is gone; the source goes on with whatever has its name now.
+  struct stat status;
+  if (followed.fd >= 0 && fstat(followed.fd, &status) == 0 &&
+      static_cast<uint64_t>(status.st_size) >= end - position.file_begin) {
+    followed.offset = offset;
+    return true;
+  }
+  if (followed.fd >= 0) close(followed.fd);
+  followed.fd = -1;
   ++stats_.lost_files;
   BeginFile(followed, {});
+  return false;
 }
 
 const SourcePosition* LogTail::PositionOf(uint32_t source) const {

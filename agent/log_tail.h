@@ -76,9 +76,10 @@ class LogTail {
   LogTail(const LogTail&) = delete;
   LogTail& operator=(const LogTail&) = delete;
 
-  // Goes on with a source of an earlier run at `offset`. Call before the first Poll. Returns the offset
-  // from which bytes will come: `offset`, or later where that file is gone.
-  void Resume(const SourcePosition& position, uint64_t offset);
+  // Goes on with a source of an earlier run at `offset`, up to `end` of which it had been read. Call before
+  // the first Poll. False: that file is gone or was truncated, and the source goes on at `end` with the
+  // file that has its name.
+  bool Resume(const SourcePosition& position, uint64_t offset, uint64_t end);
 
   // Reads a bounded share of what is new. True: more is waiting.
   bool Poll(int64_t now_ns, TailSink& sink);

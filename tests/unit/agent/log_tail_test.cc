@@ -159,7 +159,7 @@ TEST_F(LogTailTest, ResumesWhereItStood) {
   Append("a.log", "new");
   LogTail tail({Path("a.log*")});
   got_.texts[1].resize(4);
-  tail.Resume(position, 4);
+  EXPECT_TRUE(tail.Resume(position, 4, 10));
   Settle(tail);
   ExpectAll();
   EXPECT_EQ(got_.paths.size(), 1U);
@@ -176,7 +176,7 @@ TEST_F(LogTailTest, TakesAReusedInodeForAnotherFile) {
   fs::resize_file(folder_ / "a.log", 0);  // as if removed and made anew with its inode
   Append("a.log", "a new file that is longer\n");
   LogTail tail({Path("a.log")});
-  tail.Resume(position, 13);
+  EXPECT_FALSE(tail.Resume(position, 0, 13));
   Settle(tail);
   ExpectAll();
   EXPECT_EQ(tail.stats().lost_files, 1U);

@@ -1,0 +1,92 @@
+// What an agent ships of the golden incidents is enough for the same verdict. Prints the shipped share.
+#include "agent/evidence.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "correlate/correlate.h"
+#include "correlate/text.h"
+#include "tests/golden/judge.h"
+#include "tests/golden/read_folder.h"
+
+namespace firstfault::agent {
+namespace {
+
+// Bytes arrive over time: a chunk a second.
+constexpr size_t kChunkBytes = 4096;
+constexpr int64_t kSecondNs = 1'000'000'000;
+
+std::map<uint64_t, std::string> SpansOf(const std::vector<v1::Record>& records) {
+  std::map<uint64_t, std::string> out;
+  for (const v1::Record& record : records) {
+    if (record.has_span()) EXPECT_TRUE(out.emplace(record.span().byte_offset(), record.span().raw()).second);
+  }
+  return out;
+}
+
+std::vector<v1::Record> Shipped(std::string_view text, Ship ship) {
+  std::vector<PatternSet::Hit> hits;
+  std::vector<v1::Record> out;
+  Evidence evidence(BuiltInEngine(), hits, 1, ship);
+  int64_t now_ns = 0;
+  for (size_t at = 0; at < text.size(); at += kChunkBytes, now_ns += kSecondNs) {
+    evidence.Feed(now_ns, text.substr(at, kChunkBytes), &out);
+  }
+  evidence.Flush(now_ns, &out);
+  evidence.Tail(&out);
+  return out;
+}
+
+SourceDigest Scan(const SourceInfo& info, const std::map<uint64_t, std::string>& spans) {
+  ScanBuffers buffers;
+  SourceScanner scanner(BuiltInEngine(), buffers, info);
+  uint64_t at = 0;
+  for (const auto& [offset, raw] : spans) {
+    EXPECT_GE(offset, at) << "shipped twice";
+    if (offset > at) scanner.Skip(offset - at);
+    scanner.Feed(raw);
+    at = offset + raw.size();
+  }
+  return scanner.Finish();
+}
+
+std::string Verdict(const v1::Report& report) {
+  return Cat(report.verdict(), ", ", golden::PlaceText(report), ", ", report.class_(), " ", report.signature(), ": ",
+             report.root().text());
+}
+
+TEST(Evidence, IsEnoughForTheSameVerdict) {
+  uint64_t bytes = 0, shipped = 0, differ = 0, cases = 0;
+  for (const golden::Case& expected : golden::ReadCases(FIRSTFAULT_SOURCE_DIR "/tests/golden")) {
+    std::vector<SourceDigest> whole, spans;
+    uint64_t case_bytes = 0, case_shipped = 0;
+    for (const golden::SourceText& source : golden::ReadTexts(expected.folder)) {
+      whole.push_back(Scan(source.info, {{0, source.text}}));
+      const auto kept = SpansOf(Shipped(source.text, Ship::kMatches));
+      spans.push_back(Scan(source.info, kept));
+      case_bytes += source.text.size();
+      for (const auto& [offset, raw] : kept) {
+        case_shipped += raw.size();
+        EXPECT_EQ(raw, std::string_view(source.text).substr(offset, raw.size()));
+      }
+    }
+    bytes += case_bytes;
+    shipped += case_shipped;
+    ++cases;
+    const std::string was = Verdict(Correlate(BuiltInEngine(), whole, {}));
+    const std::string is = Verdict(Correlate(BuiltInEngine(), spans, {}));
+    differ += was != is;
+    EXPECT_EQ(was, is) << expected.name << ", shipped " << case_shipped << " of " << case_bytes;
+  }
+  std::printf("%lu cases, %lu differ; shipped %.1f %% of %.1f MB\n", static_cast<unsigned long>(cases),
+              static_cast<unsigned long>(differ), 100.0 * static_cast<double>(shipped) / static_cast<double>(bytes),
+              static_cast<double>(bytes) / 1e6);
+}
+
+}  // namespace
+}  // namespace firstfault::agent

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -24,7 +25,8 @@ constexpr int64_t kSecondNs = 1'000'000'000;
 std::map<uint64_t, std::string> SpansOf(const std::vector<v1::Record>& records) {
   std::map<uint64_t, std::string> out;
   for (const v1::Record& record : records) {
-    if (record.has_span()) EXPECT_TRUE(out.emplace(record.span().byte_offset(), record.span().raw()).second);
+    if (!record.has_span()) continue;
+    EXPECT_TRUE(out.emplace(record.span().byte_offset(), record.span().raw()).second);
   }
   return out;
 }
@@ -60,19 +62,34 @@ std::string Verdict(const v1::Report& report) {
              report.root().text());
 }
 
-TEST(Evidence, IsEnoughForTheSameVerdict) {
+// Healthy lines between the lines of an incident, as a long run has them: more than are kept around a match.
+constexpr int kStretches = 6, kStretchLines = 250;
+std::string Stretched(const std::string& text) {
+  const auto lines = std::count(text.begin(), text.end(), '\n');
+  std::string out;
+  int64_t line = 0;
+  for (const char c : text) {
+    out.push_back(c);
+    if (c != '\n' || ++line * kStretches / (lines + 1) == (line - 1) * kStretches / (lines + 1)) continue;
+    for (int i = 0; i < kStretchLines; ++i) out += Cat("nothing to report, for the ", i, "th time\n");
+  }
+  return out;
+}
+
+void ExpectSameVerdicts(const std::function<std::string(const std::string&)>& change) {
   uint64_t bytes = 0, shipped = 0, differ = 0, cases = 0;
   for (const golden::Case& expected : golden::ReadCases(FIRSTFAULT_SOURCE_DIR "/tests/golden")) {
     std::vector<SourceDigest> whole, spans;
     uint64_t case_bytes = 0, case_shipped = 0;
     for (const golden::SourceText& source : golden::ReadTexts(expected.folder)) {
-      whole.push_back(Scan(source.info, {{0, source.text}}));
-      const auto kept = SpansOf(Shipped(source.text, Ship::kMatches));
+      const std::string text = change(source.text);
+      whole.push_back(Scan(source.info, {{0, text}}));
+      const auto kept = SpansOf(Shipped(text, Ship::kMatches));
       spans.push_back(Scan(source.info, kept));
-      case_bytes += source.text.size();
+      case_bytes += text.size();
       for (const auto& [offset, raw] : kept) {
         case_shipped += raw.size();
-        EXPECT_EQ(raw, std::string_view(source.text).substr(offset, raw.size()));
+        EXPECT_EQ(raw, std::string_view(text).substr(offset, raw.size()));
       }
     }
     bytes += case_bytes;
@@ -87,6 +104,12 @@ TEST(Evidence, IsEnoughForTheSameVerdict) {
               static_cast<unsigned long>(differ), 100.0 * static_cast<double>(shipped) / static_cast<double>(bytes),
               static_cast<double>(bytes) / 1e6);
 }
+
+TEST(Shipping, IsEnoughForTheSameVerdict) {
+  ExpectSameVerdicts([](const std::string& text) { return text; });
+}
+
+TEST(Shipping, IsEnoughInLongLogs) { ExpectSameVerdicts(Stretched); }
 
 }  // namespace
 }  // namespace firstfault::agent

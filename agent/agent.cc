@@ -1,5 +1,6 @@
 #include "agent/agent.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "correlate/check.h"
@@ -21,7 +22,7 @@ FileId FromProto(const v1::SpooledFile& file) {
 }  // namespace
 
 Agent::Agent(const Engine& engine, AgentOptions options, Spool& spool)
-    : engine_(engine), options_(std::move(options)), spool_(spool), tail_(options_.globs, spool.state().next_source()) {}
+    : engine_(engine), options_(std::move(options)), spool_(spool), tail_(options_.globs, std::max(1U, spool.state().next_source())) {}
 
 void Agent::Resume() {
   const v1::SpoolState& state = spool_.state();
@@ -58,7 +59,8 @@ bool Agent::Poll(Moment now) {
   if (!std::exchange(announced_, true)) Resume();
   const bool can_wait = options_.patient || options_.ship == Ship::kAll;
   const bool more = can_wait && spool_.crowded() ? true : tail_.Poll(now.monotonic_ns, *this);
-  if (std::exchange(fatal_, false) && now.monotonic_ns >= next_tails_ns_) Tails(now);
+  // Where everything is shipped, a line that stays unfinished, such as a progress bar, goes with the tails.
+  if ((std::exchange(fatal_, false) || options_.ship == Ship::kAll) && now.monotonic_ns >= next_tails_ns_) Tails(now);
   if (spool_.Due(now.monotonic_ns)) Commit();
   return more;
 }

@@ -55,7 +55,7 @@ TEST(Agent, LosesAndDoublesNothingWhereverItIsKilled) {
       ASSERT_TRUE(spool.ok()) << spool.status();
       Agent agent(BuiltInEngine(), All(folder), **spool);
       const auto settle = [&] {
-        for (int i = 0; i < 7; ++i) {
+        for (int64_t until = now + kTailsEveryNs + 2 * kSecondNs; now < until;) {
           while (agent.Poll({0, now})) now += kBatchNs;
           now += kSecondNs;
         }

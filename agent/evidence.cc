@@ -240,7 +240,8 @@ void Evidence::EndStorms(std::vector<v1::Record>* out) {
 void Evidence::Trim() {
   // Moving the window costs as much as it holds: only when as much is done with.
   if (scanned_ - base_ <= 2 * kRingBytes) return;
-  const uint64_t keep = LookBack(scanned_, UINT64_MAX, kRingBytes);
+  // Nothing is looked back for where everything is shipped.
+  const uint64_t keep = ship_ == Ship::kAll ? scanned_ : LookBack(scanned_, UINT64_MAX, kRingBytes);
   window_.erase(0, keep - base_);
   base_ = keep;
   std::erase_if(shipped_, [&](const auto& range) { return range.second <= base_; });

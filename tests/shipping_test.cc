@@ -70,7 +70,9 @@ std::string Stretched(const std::string& text) {
   int64_t line = 0;
   for (const char c : text) {
     out.push_back(c);
-    if (c != '\n' || ++line * kStretches / (lines + 1) == (line - 1) * kStretches / (lines + 1)) continue;
+    if (c != '\n') continue;
+    const int64_t before = line++;
+    if (line * kStretches / (lines + 1) == before * kStretches / (lines + 1)) continue;
     for (int i = 0; i < kStretchLines; ++i) out += Cat("nothing to report, for the ", i, "th time\n");
   }
   return out;

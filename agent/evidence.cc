@@ -9,6 +9,17 @@
 #include "correlate/text.h"
 
 namespace firstfault::agent {
+namespace {
+
+// A launcher's report has seven lines for each process that it lost, the first of them last, and other writers
+// may print between them.
+constexpr uint64_t kReportLines = 512;
+
+uint64_t LinesBehind(const Signature& signature) {
+  return signature.row.id() == "elastic.childfailed" ? kReportLines : kBehindLines;
+}
+
+}  // namespace
 
 Evidence::Evidence(const Engine& engine, std::vector<PatternSet::Hit>& hits, uint32_t source, Ship ship,
                    EvidenceState state)
@@ -98,7 +109,8 @@ void Evidence::Work(int64_t now_ns, uint64_t end, std::vector<v1::Record>* out) 
       fatal_ |= line.fatal;
       if (line.event) {
         ShipRange(LookBack(line_begin, kBeforeLines, kBeforeBytes), line_end, v1::Span::MATCH, out);
-        behind_ = std::max(behind_, kBehindLines + 1);  // the line itself is the first of them
+        // The line itself is the first of them.
+        behind_ = std::max(behind_, LinesBehind(engine_.catalogue->signatures()[line.signature]) + 1);
         behind_reason_ = v1::Span::MATCH;
       } else {
         ShipRange(line_begin, line_end, v1::Span::MATCH, out);

@@ -106,14 +106,17 @@ class GrpcStream::Call : public grpc::ClientBidiReactor<v1::AgentMessage, v1::Co
   }
 
   void OnDone(const grpc::Status& status) override {
-    const auto self = std::move(self_);
+    const auto mailbox = mailbox_;
     {
-      const std::lock_guard lock(mailbox_->mutex);
-      mailbox_->ended.emplace_back(this, status.error_message());
-      --mailbox_->calls;
-      mailbox_->done.notify_all();
+      const std::lock_guard lock(mailbox->mutex);
+      mailbox->ended.emplace_back(this, status.error_message());
     }
-    mailbox_->wake();
+    mailbox->wake();
+    // The owner may end the process once no call is left: this one, with its channel, must be gone by then.
+    std::exchange(self_, nullptr).reset();
+    const std::lock_guard lock(mailbox->mutex);
+    --mailbox->calls;
+    mailbox->done.notify_all();
   }
 
  private:

@@ -169,7 +169,9 @@ TEST_F(AgentProcessTest, ArrivesExactlyOnceHoweverOftenItIsKilled) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     kill(pid, life == kKills ? SIGTERM : SIGKILL);
-    EXPECT_EQ(Wait(pid), life == kKills ? 0 : -SIGKILL);
+    const int end = Wait(pid);
+    // One that is stopped while it starts has no handler yet.
+    EXPECT_TRUE(life == kKills ? end == 0 || end == -SIGTERM : end == -SIGKILL) << end;
   }
   EXPECT_EQ(Wait(Start({"--ship", "all", "--once"})), 0);
   EXPECT_TRUE(Text() == written) << Text().size() << " of " << written.size();

@@ -30,7 +30,7 @@ struct GrpcStream::Mailbox {
   std::mutex mutex;
   std::condition_variable done;
   std::deque<std::pair<const Call*, v1::CoordinatorMessage>> in;
-  std::deque<std::pair<const Call*, std::string>> ended;
+  std::deque<std::pair<std::shared_ptr<Call>, std::string>> ended;
   int calls = 0;  // not done
   std::function<void()> wake;
 };
@@ -106,17 +106,15 @@ class GrpcStream::Call : public grpc::ClientBidiReactor<v1::AgentMessage, v1::Co
   }
 
   void OnDone(const grpc::Status& status) override {
+    // The owner destroys the call: its channel must not end on a thread of its own.
     const auto mailbox = mailbox_;
     {
       const std::lock_guard lock(mailbox->mutex);
-      mailbox->ended.emplace_back(this, status.error_message());
+      mailbox->ended.emplace_back(std::move(self_), status.error_message());
+      --mailbox->calls;
+      mailbox->done.notify_all();
     }
     mailbox->wake();
-    // The owner may end the process once no call is left: this one, with its channel, must be gone by then.
-    std::exchange(self_, nullptr).reset();
-    const std::lock_guard lock(mailbox->mutex);
-    --mailbox->calls;
-    mailbox->done.notify_all();
   }
 
  private:
@@ -158,6 +156,8 @@ GrpcStream::~GrpcStream() {
   Close();
   std::unique_lock lock(mailbox_->mutex);
   mailbox_->done.wait_for(lock, std::chrono::seconds(kEndSeconds), [&] { return mailbox_->calls == 0; });
+  const auto ended = std::exchange(mailbox_->ended, {});
+  lock.unlock();
 }
 
 void GrpcStream::Connect() {
@@ -189,7 +189,7 @@ void GrpcStream::Receive(const std::function<void(const v1::CoordinatorMessage&)
     if (call == call_.get()) on_message(message);
   }
   for (const auto& [call, why] : ended) {
-    if (call != call_.get()) continue;
+    if (call != call_) continue;
     call_ = nullptr;
     on_end(why);
   }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "correlate/line_hits.h"
+#include "correlate/parse/elastic_report.h"
 #include "correlate/parse/line.h"
 #include "correlate/parse/progress.h"
 #include "correlate/text.h"
@@ -11,12 +12,8 @@
 namespace firstfault::agent {
 namespace {
 
-// A launcher's report has seven lines for each process that it lost, the first of them last, and other writers
-// may print between them.
-constexpr uint64_t kReportLines = 512;
-
 uint64_t LinesBehind(const Signature& signature) {
-  return signature.row.id() == "elastic.childfailed" ? kReportLines : kBehindLines;
+  return signature.row.id() == "elastic.childfailed" ? kReportLinesMax : kBehindLines;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "correlate/check.h"
+#include "correlate/text.h"
 
 namespace firstfault::agent {
 namespace {
@@ -19,10 +20,21 @@ FileId FromProto(const v1::SpooledFile& file) {
   return {file.device(), file.inode(), file.head_bytes(), file.head_hash()};
 }
 
+std::vector<std::string> Under(const std::string& root, const std::vector<std::string>& globs) {
+  std::vector<std::string> out;
+  for (const std::string& glob : globs) {
+    out.push_back(root.empty() ? glob : Cat(root, glob.starts_with('/') ? "" : "/", glob));
+  }
+  return out;
+}
+
 }  // namespace
 
 Agent::Agent(const Engine& engine, AgentOptions options, Spool& spool)
-    : engine_(engine), options_(std::move(options)), spool_(spool), tail_(options_.globs, std::max(1U, spool.state().next_source())) {}
+    : engine_(engine),
+      options_(std::move(options)),
+      spool_(spool),
+      tail_(Under(options_.root, options_.globs), std::max(1U, spool.state().next_source())) {}
 
 void Agent::Resume() {
   const v1::SpoolState& state = spool_.state();
@@ -90,12 +102,13 @@ void Agent::Close(Moment now, std::string_view reason) {
   Commit();
 }
 
-void Agent::Opened(uint32_t source, const std::string& path) {
+void Agent::Opened(uint32_t source, const std::string& path, bool shared) {
   v1::Record record;
   v1::SourceOpened* opened = record.mutable_source_opened();
   opened->set_source(source);
-  opened->set_path(path);
+  opened->set_path(path.substr(options_.root.size()));
   opened->set_complete(options_.ship == Ship::kAll);
+  opened->set_shared(shared);
   Add(std::move(record));
   sources_.try_emplace(source, engine_, hits_, source, options_.ship);
 }

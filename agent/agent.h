@@ -29,6 +29,7 @@ struct AgentOptions {
   std::string job;
   uint32_t attempt = 0;
   std::vector<std::string> globs;
+  std::string root;  // where the host's files are mounted, without a slash at its end; reported without it
   Ship ship = Ship::kMatches;
   bool patient = false;  // reading may wait for the coordinator
 };
@@ -40,6 +41,8 @@ class Agent : private TailSink {
 
   // True: more is waiting to be read.
   bool Poll(Moment now);
+  // The next Poll looks for new files, whenever it last did.
+  void LookForFiles() { tail_.LookForFiles(); }
   // Spools the last lines of all sources.
   void Tails(Moment now);
   // Spools tails and ends: no Poll comes behind it.
@@ -48,7 +51,7 @@ class Agent : private TailSink {
   const TailStats& tail_stats() const { return tail_.stats(); }
 
  private:
-  void Opened(uint32_t source, const std::string& path) override;
+  void Opened(uint32_t source, const std::string& path, bool shared) override;
   void Bytes(uint32_t source, uint64_t offset, std::string_view bytes) override;
   void FileEnded(uint32_t source) override;
 

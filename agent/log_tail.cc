@@ -3,10 +3,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -62,6 +64,27 @@ int OpenRenamed(const std::string& path, const FileId& file) {
   }
   closedir(listing);
   return found;
+}
+
+// File systems that many hosts mount, by the numbers of statfs(2) and of their own headers.
+constexpr int64_t kSharedFileSystems[] = {
+    0x6969,      // NFS
+    0x0BD00BD0,  // Lustre
+    0x47504653,  // GPFS
+    0x00C36400,  // CephFS
+    0x19830326,  // BeeGFS
+    0xFE534D42,  // SMB2
+    0xFF534D42,  // CIFS
+    0x5346414F,  // AFS
+    0x01161970,  // GFS2
+    0x7461636F,  // OCFS2
+};
+
+bool IsShared(const std::string& path) {
+  struct statfs system;
+  if (statfs(path.c_str(), &system) != 0) return false;
+  const auto type = static_cast<int64_t>(static_cast<uint32_t>(system.f_type));
+  return std::find(std::begin(kSharedFileSystems), std::end(kSharedFileSystems), type) != std::end(kSharedFileSystems);
 }
 
 }  // namespace
@@ -163,7 +186,7 @@ void LogTail::Discover(const std::string& path, TailSink& sink) {
   followed.at.source = next_source_++;
   followed.at.path = path;
   by_number_[followed.at.source] = &followed;
-  sink.Opened(followed.at.source, path);
+  sink.Opened(followed.at.source, path, IsShared(path));
 }
 
 // Notices that a path names another file than the one that is open.

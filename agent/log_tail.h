@@ -61,7 +61,8 @@ struct TailStats {
 class TailSink {
  public:
   virtual ~TailSink() = default;
-  virtual void Opened(uint32_t source, const std::string& path) = 0;
+  // `shared`: it lies on a network file system.
+  virtual void Opened(uint32_t source, const std::string& path, bool shared) = 0;
   // `bytes` is valid during the call.
   virtual void Bytes(uint32_t source, uint64_t offset, std::string_view bytes) = 0;
   // What comes next is another file of this name.
@@ -83,6 +84,8 @@ class LogTail {
 
   // Reads a bounded share of what is new. True: more is waiting.
   bool Poll(int64_t now_ns, TailSink& sink);
+  // The next Poll looks for new files, whenever it last did.
+  void LookForFiles() { next_scan_ns_ = INT64_MIN; }
 
   const SourcePosition* PositionOf(uint32_t source) const;
   uint64_t OffsetOf(uint32_t source) const;

@@ -115,8 +115,14 @@ int Run(const Settings& settings) {
     // Where reading waits for the spool, so does the loop.
     if (!more || (*spool)->crowded()) WaitForWake((*spool)->empty() ? kPollMs : kGatherMs);
   }
-  agent.Close(Now(), stop != 0 ? "the agent was stopped" : "read to its end");
   const int64_t deadline = Now().monotonic_ns + (stop != 0 ? kTermEndNs : kOnceEndNs);
+  // A job's last words stand in its logs when its hosts are told to stop.
+  agent.LookForFiles();
+  while (agent.Poll(Now()) && Now().monotonic_ns < deadline) {
+    exchange();
+    if ((*spool)->crowded()) WaitForWake(kGatherMs);
+  }
+  agent.Close(Now(), stop != 0 ? "the agent was stopped" : "read to its end");
   while (!(*spool)->all_acknowledged() && Now().monotonic_ns < deadline) {
     exchange();
     WaitForWake(kGatherMs);
@@ -136,6 +142,7 @@ int Main(int argc, char** argv) {
   app.add_option("--attempt", settings.agent.attempt, "which start of it, from 0")->type_name("N");
   app.add_option("--log", settings.agent.globs, "logs to follow; may be given again")->required()->type_name("GLOB")
       ->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--root", settings.agent.root, "where this host's files are mounted, where that is not /")->type_name("DIR");
   app.add_option("--host", settings.host, "name of this host, where it is not the system's")->type_name("NAME");
   app.add_option("--ship", settings.agent.ship, "what decides an incident, or every byte (matches, all)")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Ship>{{"matches", Ship::kMatches}, {"all", Ship::kAll}}));
@@ -150,6 +157,7 @@ int Main(int argc, char** argv) {
     return kExitUsage;
   }
   settings.agent.patient = settings.once;
+  while (settings.agent.root.ends_with('/')) settings.agent.root.pop_back();
   wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   for (const int signal : {SIGTERM, SIGINT}) {
     std::signal(signal, [](int) {

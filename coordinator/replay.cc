@@ -27,7 +27,7 @@ struct Source {
   bool open = true;
 };
 
-using SourceKey = std::pair<std::string, std::string>;  // host, path
+using SourceKey = std::pair<std::string, std::string>;  // host (empty: a shared file), path
 
 struct Sums {
   uint64_t records = 0, bytes = 0;
@@ -74,7 +74,8 @@ class Collector {
     const auto number = [&](uint32_t source) { return std::make_pair(batch.spool_id(), source); };
     switch (record.body_case()) {
       case Body::kSourceOpened: {
-        const SourceKey key{batch.host(), record.source_opened().path()};
+        // Of a shared file all agents see the same bytes, and none knows whose they are.
+        const SourceKey key{record.source_opened().shared() ? "" : batch.host(), record.source_opened().path()};
         names_[number(record.source_opened().source())] = key;
         sources_[key].open = true;
         break;
@@ -159,9 +160,15 @@ std::vector<Piece> PiecesOf(Source* source) {
 SourceInfo InfoOf(const SourceKey& key, const Source& source, std::string_view head) {
   std::string_view path = key.second;
   while (path.starts_with('/')) path.remove_prefix(1);
-  SourceInfo info = NameSource(Cat(key.first, "/", path), head);
+  SourceInfo info = NameSource(key.first.empty() ? std::string(path) : Cat(key.first, "/", path), head);
   info.modified_ns = source.last_ns;
   return info;
+}
+
+// Whether the host that a file lies on is the host that it is about. A launcher's output, or what was fetched with
+// a scheduler's command, tells of others.
+bool IsItsHostsOwn(const SourceInfo& info) {
+  return info.kind == SourceInfo::Kind::kKernelLog || info.rank || info.local_rank;
 }
 
 SourceDigest Scan(const Engine& engine, ScanBuffers& buffers, SourceInfo info, Decoder* decoder,
@@ -216,7 +223,7 @@ Replay ReplayBatches(const Engine& engine, const std::vector<v1::LoggedBatch>& b
   out.all_closed = !collector.sources().empty() && collector.MissingHosts().empty();
   ScanBuffers buffers;
   std::vector<SourceDigest> digests;
-  std::vector<std::string> hosts;  // of the agent that read it
+  std::vector<std::string> hosts;  // that its agent tells; empty: it cannot
   int64_t binary = 0;
   for (auto& [key, source] : collector.sources()) {
     out.all_closed &= !source.open;
@@ -237,8 +244,8 @@ Replay ReplayBatches(const Engine& engine, const std::vector<v1::LoggedBatch>& b
       ++binary;
       continue;
     }
+    hosts.push_back(IsItsHostsOwn(info) ? key.first : "");
     digests.push_back(Scan(engine, buffers, std::move(info), decoder.get(), pieces));
-    hosts.push_back(key.first);
   }
   if (binary > 0) options.input_problems.push_back(Cat(binary, " sources are not text and were not read."));
 
@@ -246,7 +253,7 @@ Replay ReplayBatches(const Engine& engine, const std::vector<v1::LoggedBatch>& b
   for (SourceDigest& digest : digests) infos.push_back(&digest.info);
   NameHostsBySiblings(infos);
   for (size_t i = 0; i < infos.size(); ++i) {
-    if (!infos[i]->host) infos[i]->host = Known{hosts[i], "agent"};
+    if (!infos[i]->host && !hosts[i].empty()) infos[i]->host = Known{hosts[i], "agent"};
   }
   out.report = Correlate(engine, digests, options);
   const bool failed = out.report.verdict() != "no_failure" || (collector.closed() && collector.closed()->exit_code() != 0);

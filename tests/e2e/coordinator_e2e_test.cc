@@ -1,15 +1,9 @@
 // A real coordinator and the real command over loopback; the agents are clients of this test.
-#include <fcntl.h>
-#include <google/protobuf/util/json_util.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -19,66 +13,18 @@
 
 #include "proto/ingest.grpc.pb.h"
 #include "proto/query.grpc.pb.h"
-#include "proto/report.pb.h"
+#include "tests/e2e/programs.h"
 
 namespace firstfault {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Result {
-  int code = -1;
-  std::string out;
-};
-
-Result Shell(const std::string& command) {
-  Result result;
-  FILE* pipe = popen(("{ " + command + "; } 2>&1").c_str(), "r");
-  if (pipe == nullptr) return result;
-  std::array<char, 4096> buffer;
-  while (const size_t got = fread(buffer.data(), 1, buffer.size(), pipe)) result.out.append(buffer.data(), got);
-  const int status = pclose(pipe);
-  if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
-  return result;
-}
-
-// firstfault-coordinator as a child.
-class Coordinator {
- public:
-  explicit Coordinator(const fs::path& data) {
-    int ends[2];
-    EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
-    child_ = fork();
-    if (child_ == 0) {
-      dup2(ends[1], STDOUT_FILENO);
-      execl(FIRSTFAULT_COORDINATOR_BINARY, "firstfault-coordinator", "--listen", "127.0.0.1:0", "--data-dir", data.c_str(), nullptr);
-      _exit(127);
-    }
-    close(ends[1]);
-    char byte;
-    while (read(ends[0], &byte, 1) == 1 && byte != '\n') address_.push_back(byte);
-    close(ends[0]);
-    const std::string said = "listening on ";
-    EXPECT_TRUE(address_.starts_with(said)) << address_;
-    address_.erase(0, said.size());
-  }
-  ~Coordinator() { End(SIGKILL); }
-
-  const std::string& address() const { return address_; }
-  // The exit status as wait() has it.
-  int End(int signal) {
-    if (child_ <= 0) return -1;
-    int status = -1;
-    kill(child_, signal);
-    waitpid(child_, &status, 0);
-    child_ = -1;
-    return status;
-  }
-
- private:
-  pid_t child_ = -1;
-  std::string address_;
-};
+using e2e::Coordinator;
+using e2e::ParseReport;
+using e2e::Result;
+using e2e::Shell;
+using e2e::Why;
 
 // What one host has to say, batch by batch.
 class Agent {
@@ -158,9 +104,6 @@ class Agent {
 class CoordinatorTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string name = testing::TempDir() + "firstfault_e2e_XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
     // Four hosts, one of which ran out of memory while another clock is minutes off.
     const fs::path golden = fs::path(FIRSTFAULT_SOURCE_DIR) / "tests/golden/113-cuda-oom-hidden-by-clock-skew";
     for (const auto& entry : fs::directory_iterator(golden)) {
@@ -175,20 +118,10 @@ class CoordinatorTest : public testing::Test {
     }
     ASSERT_GE(agents_.size(), 2u);
   }
-  void TearDown() override { fs::remove_all(folder_); }
-
   fs::path data() const { return folder_ / "data"; }
 
-  static v1::Report Parse(const std::string& json) {
-    v1::Report report;
-    EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(json, &report).ok()) << json;
-    return report;
-  }
-  static Result Why(const std::string& address, const std::string& arguments) {
-    return Shell(std::string(FIRSTFAULT_BINARY) + " why --coordinator " + address + " " + arguments);
-  }
-
-  fs::path folder_;
+  const e2e::Scratch scratch_;
+  const fs::path folder_ = scratch_.path();
   std::vector<Agent> agents_;
 };
 
@@ -198,7 +131,7 @@ TEST_F(CoordinatorTest, SaysWhatDiagnoseSays) {
   const Result offline = Shell("cd " + (folder_ / "logs").string() + " && " FIRSTFAULT_BINARY " diagnose --json *");
   const Result online = Why(coordinator.address(), "run-7 --json --wait final");
   EXPECT_EQ(online.code, offline.code);
-  const v1::Report expected = Parse(offline.out), report = Parse(online.out);
+  const v1::Report expected = ParseReport(offline.out), report = ParseReport(online.out);
   EXPECT_EQ(expected.verdict(), "named");
   EXPECT_EQ(report.verdict(), expected.verdict());
   EXPECT_EQ(report.class_(), expected.class_());
@@ -220,8 +153,7 @@ TEST_F(CoordinatorTest, SaysWhatDiagnoseSays) {
   EXPECT_EQ(jobs.code, 0);
   EXPECT_NE(jobs.out.find("run-7  0        failed"), std::string::npos) << jobs.out;
   EXPECT_EQ(Why(coordinator.address(), "nobody").code, 66);
-  const int status = coordinator.End(SIGTERM);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_EQ(coordinator.End(SIGTERM), 0);
 }
 
 TEST_F(CoordinatorTest, AKilledCoordinatorGoesOnWhereItAcknowledged) {

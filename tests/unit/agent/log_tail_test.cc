@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 class Recorder : public TailSink {
  public:
-  void Opened(uint32_t source, const std::string& path) override { paths[source] = path; }
+  void Opened(uint32_t source, const std::string& path, bool) override { paths[source] = path; }
   void Bytes(uint32_t source, uint64_t offset, std::string_view bytes) override {
     std::string& text = texts[source];
     EXPECT_EQ(offset, text.size()) << "source " << source;

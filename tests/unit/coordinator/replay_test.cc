@@ -30,10 +30,11 @@ class Agent {
     batch.mutable_batch()->set_job("job");
     return batch.mutable_batch()->add_record();
   }
-  void Open(uint32_t source, const std::string& path) {
+  void Open(uint32_t source, const std::string& path, bool shared = false) {
     v1::SourceOpened* opened = Add()->mutable_source_opened();
     opened->set_source(source);
     opened->set_path(path);
+    opened->set_shared(shared);
   }
   void Send(uint32_t source, uint64_t offset, uint64_t line, const std::string& raw) {
     v1::Span* span = Add()->mutable_span();
@@ -94,6 +95,36 @@ TEST(Replay, NamesTheSourceByHostAndPath) {
   EXPECT_EQ(replay.report.state().state(), "failed");
   EXPECT_TRUE(replay.all_closed);
   EXPECT_FALSE(replay.job_closed);
+}
+
+TEST(Replay, AnAgentsHostPlacesRankLogsButNotALaunchersOutput) {
+  Agent of_rank("worker", "aa"), of_launcher("login", "bb");
+  of_rank.Open(1, "/logs/rank1.log");
+  of_rank.Send(1, 0, 1, kOom);
+  of_launcher.Open(1, "/logs/train.log");
+  of_launcher.Send(1, 0, 1, kOom);
+  const Replay placed = ReplayOf(of_rank.batches);
+  EXPECT_EQ(placed.report.initiator().host(), "worker");
+  EXPECT_EQ(placed.report.completeness().sources(0).known_by(), "host: agent, rank: file name");
+  const Replay unplaced = ReplayOf(of_launcher.batches);
+  EXPECT_EQ(unplaced.report.initiator().rank(), 1);
+  EXPECT_FALSE(unplaced.report.initiator().has_host());
+}
+
+TEST(Replay, ASharedFileIsOneSourceOfNoHost) {
+  std::vector<Agent> agents = {{"n01", "aa"}, {"n02", "bb"}};
+  const std::string head = Numbered(0, 40);
+  for (Agent& agent : agents) {
+    agent.Open(1, "/scratch/rank1.log", true);
+    agent.Send(1, 0, 1, head + kOom);
+    agent.Close(1, head.size() + sizeof(kOom) - 1, 41);
+  }
+  const Replay replay = ReplayOf(Join(agents));
+  ASSERT_EQ(replay.report.completeness().sources_size(), 1);
+  EXPECT_EQ(replay.report.completeness().sources(0).lines(), 41);
+  EXPECT_EQ(replay.report.root().source(), "scratch/rank1.log");
+  EXPECT_EQ(replay.report.initiator().rank(), 1);
+  EXPECT_FALSE(replay.report.initiator().has_host());
 }
 
 TEST(Replay, ArrivalDoesNotMatter) {

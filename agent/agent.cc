@@ -47,8 +47,9 @@ void Agent::Resume() {
     return;
   }
   for (const v1::SpooledSource& source : state.source()) {
-    SourcePosition position{source.source(), source.path(), FromProto(source.file()), source.file_begin(), {}};
+    SourcePosition position{source.source(), source.path(), source.shared(), FromProto(source.file()), source.file_begin(), {}};
     for (const v1::SpooledFile& file : source.earlier()) position.earlier.push_back(FromProto(file));
+    Announce(source.source(), source.path(), source.shared());
     EvidenceState evidence{source.end(), source.end_line(), false, {}};
     if (tail_.Resume(position, source.offset(), source.end())) {
       if (source.file().inode() != 0) {
@@ -103,6 +104,11 @@ void Agent::Close(Moment now, std::string_view reason) {
 }
 
 void Agent::Opened(uint32_t source, const std::string& path, bool shared) {
+  Announce(source, path, shared);
+  sources_.try_emplace(source, engine_, hits_, source, options_.ship);
+}
+
+void Agent::Announce(uint32_t source, const std::string& path, bool shared) {
   v1::Record record;
   v1::SourceOpened* opened = record.mutable_source_opened();
   opened->set_source(source);
@@ -110,7 +116,6 @@ void Agent::Opened(uint32_t source, const std::string& path, bool shared) {
   opened->set_complete(options_.ship == Ship::kAll);
   opened->set_shared(shared);
   Add(std::move(record));
-  sources_.try_emplace(source, engine_, hits_, source, options_.ship);
 }
 
 void Agent::Bytes(uint32_t source, uint64_t offset, std::string_view bytes) {
@@ -153,6 +158,7 @@ v1::SpoolState Agent::State() const {
     v1::SpooledSource* source = state.add_source();
     source->set_source(number);
     source->set_path(position.path);
+    source->set_shared(position.shared);
     ToProto(position.file, source->mutable_file());
     source->set_file_begin(position.file_begin);
     for (const FileId& file : position.earlier) ToProto(file, source->add_earlier());

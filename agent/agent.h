@@ -56,6 +56,7 @@ class Agent : private TailSink {
   void FileEnded(uint32_t source) override;
 
   void Resume();
+  void Announce(uint32_t source, const std::string& path, bool shared);
   void Add(v1::Record record);
   void AddAll();
   void Commit();

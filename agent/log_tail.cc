@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "correlate/text.h"
+#include "proto/fail_point.h"
 
 namespace firstfault::agent {
 namespace {
@@ -185,8 +186,9 @@ void LogTail::Discover(const std::string& path, TailSink& sink) {
   Followed& followed = sources_[path];
   followed.at.source = next_source_++;
   followed.at.path = path;
+  followed.at.shared = IsShared(path);
   by_number_[followed.at.source] = &followed;
-  sink.Opened(followed.at.source, path, IsShared(path));
+  sink.Opened(followed.at.source, path, followed.at.shared);
 }
 
 // Notices that a path names another file than the one that is open.
@@ -231,6 +233,7 @@ void LogTail::NoteHead(Followed& followed) {
 void LogTail::Leave(Followed& followed, TailSink& sink) {
   close(followed.fd);
   followed.fd = -1;
+  FailPoint("rotate");
   ++stats_.rotations;
   Remember(followed, followed.at.file);
   BeginFile(followed, {});

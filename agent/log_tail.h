@@ -47,6 +47,7 @@ struct FileId {
 struct SourcePosition {
   uint32_t source = 0;
   std::string path;
+  bool shared = false;  // on a network file system
   FileId file;
   uint64_t file_begin = 0;  // offset in the source of the file's first byte
   std::vector<FileId> earlier;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -9,6 +10,13 @@
 
 namespace firstfault::agent {
 namespace {
+
+// The source that a record speaks of; 0: none.
+uint32_t SourceOf(const v1::Record& record) {
+  return record.has_source_opened() ? record.source_opened().source()
+         : record.has_span()        ? record.span().source()
+                                    : record.source_closed().source();
+}
 
 // What may go first where there is no room: it says how things were, not what happened.
 bool IsRoutine(const v1::Record& record) {
@@ -39,6 +47,7 @@ void Spool::Drop(const v1::Record& record) {
 }
 
 void Spool::Add(int64_t now_ns, v1::Record record) {
+  if (record.has_source_opened()) opened_[SourceOf(record)] = record;
   const bool routine = IsRoutine(record);
   const uint64_t stored = log_->bytes();
   if (stored >= bytes_max_ || (routine && stored >= bytes_max_ / 4 * 3) || gathered_bytes_ >= kGatheredBytesMax ||
@@ -62,6 +71,7 @@ absl::Status Spool::Commit(v1::SpoolState state) {
   state.set_dropped_bytes(state_.dropped_bytes() + dropped_.bytes());
   std::vector<v1::LoggedBatch> rows;
   size_t bytes = 0;
+  std::set<uint32_t> named;  // by the present row
   const auto add = [&](const v1::Record& record) {
     const size_t size = record.ByteSizeLong();
     if (rows.empty() || rows.back().batch().record_size() >= kBatchRecordsMax || bytes + size > kBatchBytes) {
@@ -71,8 +81,13 @@ absl::Status Spool::Commit(v1::SpoolState state) {
       row.mutable_batch()->set_job(state.job());
       row.mutable_batch()->set_attempt(state.attempt());
       bytes = 0;
+      named.clear();
     }
     bytes += size;
+    const uint32_t source = SourceOf(record);
+    if (source != 0 && named.insert(source).second && !record.has_source_opened()) {
+      if (const auto opened = opened_.find(source); opened != opened_.end()) *rows.back().mutable_batch()->add_record() = opened->second;
+    }
     *rows.back().mutable_batch()->add_record() = record;
   };
   if (dropped_.records() > 0) {

@@ -4,7 +4,8 @@
 //          was seen, nor report it twice.
 // Model:   records are gathered and made durable together with the agent's own state after them, so that a
 //          restart goes on exactly behind the last durable record. A batch's sequence is its position in
-//          the log. The last row is never trimmed: it holds the state.
+//          the log. The last row is never trimmed: it holds the state. Each batch names the sources that it speaks
+//          of: one that is lost takes no other with it.
 // Limits:  stored bytes. Past three quarters routine records are dropped, past all of it every record; both are
 //          counted, and a Gap record says so as soon as there is room.
 // Errors:  a failed Commit keeps the records for the next one, bounded by kGatheredBytesMax.
@@ -14,6 +15,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,6 +45,7 @@ class Spool {
   const v1::SpoolState& state() const { return state_; }
   const std::string& id() const { return log_->id(); }
 
+  // A source is opened, once in a run of the agent, before anything else is told of it.
   void Add(int64_t now_ns, v1::Record record);
   // Whether what was added should be made durable now.
   bool Due(int64_t now_ns) const;
@@ -71,6 +74,7 @@ class Spool {
   const std::unique_ptr<EventLog> log_;
   const uint64_t bytes_max_;
   v1::SpoolState state_;
+  std::map<uint32_t, v1::Record> opened_;  // by source
   std::vector<v1::Record> gathered_;
   size_t gathered_bytes_ = 0;
   int64_t gathered_since_ns_ = 0;

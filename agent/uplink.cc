@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "proto/fail_point.h"
+
 namespace firstfault::agent {
 
 Uplink::Uplink(v1::Hello hello, Spool& spool, Stream& stream, uint64_t random)
@@ -97,6 +99,7 @@ void Uplink::OnMessage(Moment now, const v1::CoordinatorMessage& message) {
       probes_ = burst_ = reply_number_ = 0;
       break;
     case v1::CoordinatorMessage::kAck:
+      FailPoint("ack.receive");
       refused_ = message.ack().refused();
       spool_.Acknowledge(message.ack().sequence());
       while (!unacked_.empty() && unacked_.front().first <= message.ack().sequence()) {

@@ -8,6 +8,7 @@
 
 #include "coordinator/grpc_status.h"
 #include "coordinator/ingest_session.h"
+#include "proto/fail_point.h"
 
 namespace firstfault {
 namespace {
@@ -68,6 +69,7 @@ class StreamReactor final : public grpc::ServerBidiReactor<v1::AgentMessage, v1:
     queued_bytes_ -= bytes;
     --pending_;
     if (!status.ok()) return End(ToGrpc(status));
+    FailPoint("ack.send");
     Send(ack);
     if (half_closed_) return EndWhenDurable();
     if (!reading_) ReadOn();

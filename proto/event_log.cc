@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "proto/fail_point.h"
 #include "proto/page_carver.h"
 
 namespace firstfault {
@@ -153,8 +154,9 @@ absl::StatusOr<std::unique_ptr<EventLog>> EventLog::Open(const std::string& path
   if (status.ok()) return log;
   if (fresh || absl::IsResourceExhausted(status) || absl::IsUnavailable(status)) return status;
 
+  const auto trimmed = log->trimmed_known_ ? std::optional(log->trimmed_) : std::nullopt;
   log.reset();
-  status = Rebuild(path);
+  status = Rebuild(path, trimmed);
   if (!status.ok()) return status;
   log = std::unique_ptr<EventLog>(new EventLog(path));
   status = log->Connect();
@@ -183,14 +185,15 @@ absl::Status EventLog::Settle() {
 absl::Status EventLog::Load() {
   last_.clear();
   lost_ = bytes_ = 0;
+  Statement about(database_.get(), "SELECT trimmed, id FROM about");
+  if (const int code = about.Step(); code != SQLITE_ROW) return Failure(code);
+  trimmed_ = about.Number(0);
+  trimmed_known_ = true;
+  id_ = about.Bytes(1);
   // Also what rows alone do not show: lists of free pages, sizes, what a later append would stumble over.
   Statement check(database_.get(), "PRAGMA quick_check(1)");
   if (const int code = check.Step(); code != SQLITE_ROW) return Failure(code);
   if (check.Bytes(0) != "ok") return absl::DataLossError(path_ + ": " + std::string(check.Bytes(0)));
-  Statement about(database_.get(), "SELECT trimmed, id FROM about");
-  if (const int code = about.Step(); code != SQLITE_ROW) return Failure(code);
-  trimmed_ = about.Number(0);
-  id_ = about.Bytes(1);
   uint64_t end = trimmed_;
   Statement given(database_.get(), "SELECT seq FROM sqlite_sequence WHERE name='batch'");
   if (const int code = given.Step(); code == SQLITE_ROW) {
@@ -219,17 +222,18 @@ absl::Status EventLog::Load() {
   return absl::OkStatus();
 }
 
-absl::Status EventLog::Rebuild(const std::string& path) {
+absl::Status EventLog::Rebuild(const std::string& path, std::optional<uint64_t> trimmed) {
   const std::string building = BuildingName(path);
   Remove(building);
   {
     EventLog log(building);
     absl::Status status = log.Connect();
     if (status.ok()) status = log.Run(kCreate);
-    if (status.ok()) status = log.CopyRows(path);
+    if (status.ok()) status = log.CopyRows(path, trimmed);
     if (status.ok()) status = log.Run("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode=DELETE");
     if (!status.ok()) return status;
   }
+  FailPoint("rebuild.built");
   const std::string aside = SetAsideName(path);
   for (const char* ending : {"", "-wal"}) {
     if (Exists(path + ending) && link((path + ending).c_str(), (aside + ending).c_str()) != 0) {
@@ -237,10 +241,11 @@ absl::Status EventLog::Rebuild(const std::string& path) {
     }
   }
   if (auto status = Rename(building, RebuiltName(path)); !status.ok()) return status;
+  FailPoint("rebuild.named");
   return TakeRebuilt(path);
 }
 
-absl::Status EventLog::CopyRows(const std::string& damaged) {
+absl::Status EventLog::CopyRows(const std::string& damaged, std::optional<uint64_t> trimmed) {
   std::map<uint64_t, bool> proven;  // position, copied
   v1::LoggedBatch batch;
   CarveRows(damaged, [&](uint64_t key, std::string_view bytes) {
@@ -265,6 +270,7 @@ absl::Status EventLog::CopyRows(const std::string& damaged) {
     put(key, bytes);
   });
   uint64_t expected = proven.begin()->first;
+  if (trimmed) expected = std::min(expected, *trimmed + 1);
   Statement about(database_.get(), "UPDATE about SET trimmed=?1");
   about.Bind(1, expected - 1);
   if (const int code = about.Step(); code != SQLITE_DONE) status = Failure(code);
@@ -307,7 +313,9 @@ absl::StatusOr<uint64_t> EventLog::Append(std::span<v1::LoggedBatch> batches) {
     ++position;
   }
   insert.Reset();
+  FailPoint("append.begin");
   if (status.ok()) status = Run("COMMIT");
+  FailPoint("append.end");
   if (!status.ok()) {
     // Some errors have rolled back already.
     if (sqlite3_get_autocommit(database_.get()) == 0) Run("ROLLBACK").IgnoreError();
@@ -338,12 +346,14 @@ absl::Status EventLog::Trim(uint64_t position) {
   if (const int code = sizes.Step(); code != SQLITE_ROW) return Failure(code);
   const uint64_t bytes = sizes.Number(0);
   sizes.Reset();
+  FailPoint("trim.begin");
   const std::string number = std::to_string(position);
   const std::string sql = "BEGIN IMMEDIATE; DELETE FROM batch WHERE position <= " + number + "; UPDATE about SET trimmed=" + number + "; COMMIT;";
   if (auto status = Run(sql.c_str()); !status.ok()) {
     if (sqlite3_get_autocommit(database_.get()) == 0) Run("ROLLBACK").IgnoreError();
     return status;
   }
+  FailPoint("trim.end");
   trimmed_ = position;
   bytes_ -= bytes;
   return absl::OkStatus();

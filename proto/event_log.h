@@ -18,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -72,9 +73,10 @@ class EventLog {
   // OutOfRange: a row is missing; DataLoss: SQLite cannot read the file.
   absl::Status Load();
   absl::Status Settle();
-  // A new file at `path` from what can be carved out of the one there, which is set aside.
-  static absl::Status Rebuild(const std::string& path);
-  absl::Status CopyRows(const std::string& damaged);
+  // A new file at `path` from what can be carved out of the one there, which is set aside. Rows behind `trimmed`
+  // that are not found are lost ones.
+  static absl::Status Rebuild(const std::string& path, std::optional<uint64_t> trimmed);
+  absl::Status CopyRows(const std::string& damaged, std::optional<uint64_t> trimmed);
   absl::Status Run(const char* sql);
   absl::Status Failure(int code) const;
 
@@ -82,6 +84,7 @@ class EventLog {
   Database database_;
   std::string id_;
   uint64_t next_ = 1, trimmed_ = 0, lost_ = 0, bytes_ = 0;
+  bool trimmed_known_ = false;  // read from the file
   std::map<std::string, uint64_t> last_;
 };
 

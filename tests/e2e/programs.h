@@ -35,6 +35,7 @@ class Child {
   // Sends the signal, where it still runs, and waits. The exit code, or minus the signal that ended it.
   int End(int signal);
   int Wait();
+  bool HasEnded() const;
   pid_t pid() const { return pid_; }
 
  private:
@@ -43,11 +44,13 @@ class Child {
 
 class Coordinator {
  public:
-  // Port 0: any. Stands when it says where it listens.
-  explicit Coordinator(const std::filesystem::path& data, int port = 0);
+  // Port 0: any. Stands when it says where it listens. `fail_point`: see WithFailPoint().
+  explicit Coordinator(const std::filesystem::path& data, int port = 0, const std::string& fail_point = "");
+  // Empty where it did not start.
   const std::string& address() const { return address_; }
   int port() const;
   int End(int signal) { return child_.End(signal); }
+  bool HasEnded() const { return child_.HasEnded(); }
 
  private:
   struct Started {
@@ -55,7 +58,7 @@ class Coordinator {
     std::string address;
   };
   explicit Coordinator(Started started) : child_(std::move(started.child)), address_(std::move(started.address)) {}
-  static Started Start(const std::filesystem::path& data, int port);
+  static Started Start(const std::filesystem::path& data, int port, const std::string& fail_point);
 
   Child child_;
   std::string address_;
@@ -63,6 +66,9 @@ class Coordinator {
 
 // The words of an agent's command line that every test needs.
 std::vector<std::string> AgentWords(const std::string& coordinator, const std::filesystem::path& spool, const std::string& job);
+
+// The words that start a program which is killed at NAME:N (proto/fail_point.h); empty: it is not.
+std::vector<std::string> WithFailPoint(std::vector<std::string> words, const std::string& fail_point);
 
 // `firstfault why JOB --json`, with more arguments.
 Result Why(const std::string& coordinator, const std::string& arguments);

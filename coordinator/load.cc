@@ -22,7 +22,7 @@ class ScanningVisitor : public SourceVisitor {
     bytes_ += text.size();
     if (options_.progress) options_.progress(static_cast<int64_t>(digests_->size()), bytes_);
   }
-  void Hole(uint64_t bytes) override { scanner_->Skip(bytes); }
+  void Hole(uint64_t bytes) override { scanner_->Skip(bytes, 0); }
   void End() override {
     digests_->push_back(scanner_->Finish());
     scanner_.reset();

@@ -141,10 +141,11 @@ class Builder {
 
   void CollectHost(const SourceDigest& source) {
     std::string host = source.info.host ? ShortHost(source.info.host->value) : "";
-    const bool by_name = source.info.host && source.info.host->by == "file name";
+    // What a file is called, and which host's agent read it, tells less than its lines: many hosts' ranks write
+    // to a shared file system.
+    const bool by_name = source.info.host && (source.info.host->by == "file name" || source.info.host->by == "agent");
     if (host.empty() || by_name) {
-      // A log in which all self-naming lines name one host is that host's log; what the file is called tells
-      // less than they.
+      // A log in which all self-naming lines name one host is that host's log.
       std::set<std::string> named;
       for (const auto* list : {&source.facts, &source.events}) {
         for (const Event& event : *list) {

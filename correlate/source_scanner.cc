@@ -139,9 +139,13 @@ class SourceScanner::Impl {
     }
   }
 
-  void Skip(uint64_t bytes) {
+  void Skip(uint64_t bytes, uint64_t lines) {
+    // The hole's first line end ends the line that it cuts.
+    const bool cuts_line = lines > 0 && (skipping_line_ || (!window_.empty() && window_.back() != '\n'));
     Flush();
+    cursor_line_ += static_cast<int64_t>(lines) - (cuts_line ? 1 : 0);
     base_ += bytes;
+    cursor_offset_ = base_;
     scanned_ = base_;
     skipping_line_ = false;
     digest_.bytes += static_cast<int64_t>(bytes);
@@ -799,7 +803,7 @@ class SourceScanner::Impl {
   void Flush() {
     ScanTo(End());
     Work(UINT64_MAX);
-    EnsureHead();
+    if (!window_.empty()) EnsureHead();  // else the head is still to come
     LineNumberAt(End());
     if (!window_.empty() && window_.back() != '\n') ++cursor_line_;
     base_ = End();
@@ -855,7 +859,7 @@ SourceScanner::SourceScanner(const Engine& engine, ScanBuffers& buffers, SourceI
     : impl_(std::make_unique<Impl>(engine, buffers, std::move(info))) {}
 SourceScanner::~SourceScanner() = default;
 void SourceScanner::Feed(std::string_view bytes) { impl_->Feed(bytes); }
-void SourceScanner::Skip(uint64_t bytes) { impl_->Skip(bytes); }
+void SourceScanner::Skip(uint64_t bytes, uint64_t lines) { impl_->Skip(bytes, lines); }
 SourceDigest SourceScanner::Finish() { return impl_->Finish(); }
 
 }  // namespace firstfault

@@ -53,8 +53,9 @@ class SourceScanner {
 
   // Bytes that follow the ones fed before. `bytes` is not kept.
   void Feed(std::string_view bytes);
-  // A hole in the source (sparse file, lost data): line numbers go on, nothing joins across it.
-  void Skip(uint64_t bytes);
+  // A hole in the source (sparse file, lost data, lines that nobody sent): nothing joins across it, and the
+  // numbers of the lines behind it count the line ends that it holds.
+  void Skip(uint64_t bytes, uint64_t lines);
   // No more bytes. Call once.
   SourceDigest Finish();
 

@@ -12,9 +12,9 @@
 #include "coordinator/cli/exit_codes.h"
 #include "coordinator/cli/output.h"
 #include "coordinator/cli/progress_lines.h"
+#include "coordinator/cli/report_flags.h"
 #include "coordinator/cli/time_argument.h"
 #include "coordinator/load.h"
-#include "coordinator/render.h"
 #include "coordinator/signature_folder.h"
 #include "correlate/correlate.h"
 #include "correlate/text.h"
@@ -29,7 +29,7 @@ int64_t ReadClock(clockid_t clock) {
 }
 
 struct Flags {
-  bool json = false, markdown = false, one_line = false, explain = false, full = false;
+  ReportFlags report;
   std::optional<std::string> job;
   std::optional<int32_t> attempt;
   std::string since, until, map, signatures;
@@ -42,13 +42,7 @@ CLI::Validator NotEmpty() {
 }
 
 void Declare(CLI::App* app, Flags* flags) {
-  auto* json = app->add_flag("--json", flags->json, "Print the report as JSON");
-  auto* markdown = app->add_flag("--markdown", flags->markdown, "Print the report to paste into a ticket");
-  auto* one_line = app->add_flag("--one-line", flags->one_line, "Print the verdict only");
-  json->excludes(markdown)->excludes(one_line);
-  markdown->excludes(one_line);
-  app->add_flag("--explain", flags->explain, "Also list the timeline and every hypothesis with its evidence");
-  app->add_flag("--full", flags->full, "Do not cut long lines nor fold long blocks");
+  DeclareReportFlags(app, &flags->report);
   auto* job = app->add_option("--job", flags->job, "Only sources of this job")->type_name("ID");
   job->check(NotEmpty());
   app->add_option("--attempt", flags->attempt, "This attempt instead of the last one")
@@ -89,18 +83,6 @@ std::optional<std::string> SetTimes(const Flags& flags, CorrelateOptions* out) {
   if (out->since_ns && out->until_ns && *out->since_ns > *out->until_ns)
     return "--since is later than --until";
   return std::nullopt;
-}
-
-std::string Render(const v1::Report& report, const Flags& flags) {
-  if (flags.json) return RenderJson(report);
-  if (flags.one_line) return RenderOneLine(report);
-  RenderOptions options;
-  options.full = flags.full;
-  options.explain = flags.explain;
-  if (flags.markdown) return RenderMarkdown(report, options);
-  options.columns = OutputColumns();
-  options.colour = OutputHasColour();
-  return RenderText(report, options);
 }
 
 absl::StatusOr<LoadedSources> LoadWithProgress(const Engine& engine, const Flags& flags) {
@@ -164,7 +146,7 @@ int Diagnose(const std::vector<std::string>& arguments) {
     return Complain(NothingOf(flags, loaded->digests), kExitNoInput);
   }
   loaded->digests = std::vector<SourceDigest>();  // of thousands of sources; the rendered report is large as well
-  return Print(Render(report, flags), ExitCodeOf(report));
+  return Print(Render(report, flags.report), ExitCodeOf(report));
 }
 
 }  // namespace firstfault

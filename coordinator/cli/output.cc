@@ -21,7 +21,8 @@ struct StatusRow {
   int exit_code;
 };
 constexpr StatusRow kStatusRows[] = {{absl::StatusCode::kNotFound, kExitNoInput},
-                                     {absl::StatusCode::kInvalidArgument, kExitUsage}};
+                                     {absl::StatusCode::kInvalidArgument, kExitUsage},
+                                     {absl::StatusCode::kUnavailable, kExitUnavailable}};
 
 }  // namespace
 

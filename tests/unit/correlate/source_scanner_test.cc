@@ -138,12 +138,69 @@ TEST(SourceScanner, HolesKeepOffsetsRight) {
   ScanBuffers buffers;
   SourceScanner scanner(BuiltInEngine(), buffers, {});
   scanner.Feed("first\n");
-  scanner.Skip(uint64_t{4} << 30);
+  scanner.Skip(uint64_t{4} << 30, 0);
   scanner.Feed(kOom + "\n");
   const SourceDigest digest = scanner.Finish();
   ASSERT_EQ(digest.events.size(), 1u);
   EXPECT_EQ(digest.events[0].at.byte_offset, (uint64_t{4} << 30) + 6);
   EXPECT_EQ(digest.events[0].at.line, 2u);
+}
+
+// What is sent of a source: its head, the lines around each fault, its tail.
+TEST(SourceScanner, HolesOfHealthyLinesChangeNothing) {
+  std::vector<std::string> lines;
+  for (int i = 1; i <= 3000; ++i) lines.push_back("[rank3]: loading shard " + std::to_string(i) + " of many");
+  const std::vector<size_t> faults = {1000, 1050, 2400};
+  lines[1000] = "[rank3]: " + kOom;
+  lines[1050] = "[rank3]: Traceback (most recent call last):";
+  lines[1051] = "[rank3]:   File \"a\", line 1, in f";
+  lines[1052] = "[rank3]: ValueError: x";
+  lines[2400] = "[rank3]: " + kOom;
+  std::vector<bool> sent(lines.size());
+  const auto send = [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) sent[i] = true;
+  };
+  send(0, 64);
+  send(lines.size() - 100, lines.size());
+  for (const size_t at : faults) send(at - 100, at + 64);
+
+  std::string whole;
+  for (const std::string& line : lines) whole += line + "\n";
+  const SourceDigest all = Scan(whole);
+  ScanBuffers buffers;
+  SourceScanner scanner(BuiltInEngine(), buffers, {});
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (sent[i]) {
+      scanner.Feed(lines[i] + "\n");
+    } else {
+      scanner.Skip(lines[i].size() + 1, 1);
+    }
+  }
+  const SourceDigest some = scanner.Finish();
+  ASSERT_EQ(some.events.size(), all.events.size());
+  ASSERT_EQ(all.events.size(), 3u);
+  for (size_t i = 0; i < all.events.size(); ++i) {
+    EXPECT_EQ(some.events[i].signature, all.events[i].signature);
+    EXPECT_EQ(some.events[i].at.line, all.events[i].at.line);
+    EXPECT_EQ(some.events[i].at.byte_offset, all.events[i].at.byte_offset);
+    EXPECT_EQ(some.events[i].text, all.events[i].text);
+    EXPECT_EQ(some.events[i].block, all.events[i].block);
+    EXPECT_EQ(some.events[i].context, all.events[i].context);
+  }
+  EXPECT_EQ(some.lines, all.lines);
+  EXPECT_EQ(some.bytes, all.bytes);
+}
+
+TEST(SourceScanner, AHoleInsideALineCountsIt) {
+  ScanBuffers buffers;
+  SourceScanner scanner(BuiltInEngine(), buffers, {});
+  scanner.Feed("first\nsec");
+  scanner.Skip(8, 2);  // "ond\nrd.\n"
+  scanner.Feed(kOom + "\n");
+  const SourceDigest digest = scanner.Finish();
+  ASSERT_EQ(digest.events.size(), 1u);
+  EXPECT_EQ(digest.events[0].at.line, 4u);
+  EXPECT_EQ(digest.lines, 4);
 }
 
 TEST(SourceScanner, RandomBytesNeitherCrashNorMatch) {

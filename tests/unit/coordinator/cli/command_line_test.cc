@@ -68,8 +68,10 @@ TEST_F(CommandLine, WrongUseIs64AndSaysWhatWasMeant) {
   const Row rows[] = {
       {"", "no command"},
       {"diagnos x", "did you mean diagnose?"},
-      {"why", "unknown command 'why'"},  // not built yet, hence unknown
+      {"watch", "unknown command 'watch'"},  // not built yet, hence unknown
       {"diagnose", "PATH is required"},
+      {"why --coordinator ''", "no coordinator"},
+      {"why --coordinator 127.0.0.1:1 --wait forever", "--wait"},
       {Cat("diagnose --jsn ", log), "did you mean --json?"},
       {Cat("diagnose --html x ", log), "unknown argument '--html'"},
       {Cat("diagnose --json --one-line ", log), "excludes"},

@@ -1,0 +1,106 @@
+#include "coordinator/answers.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "correlate/text.h"
+
+namespace firstfault {
+namespace {
+
+bool IsFinal(const Replay& replay, const RecordingSummary& summary, int64_t now_ns) {
+  return replay.all_closed || (replay.job_closed && now_ns - summary.last_ns >= kQuietNs);
+}
+
+struct WaitRow {
+  std::string_view wait;
+  bool (*enough)(bool failed, bool final);
+};
+constexpr WaitRow kWaits[] = {
+    {"", [](bool, bool) { return true; }},
+    {"provisional", [](bool failed, bool final) { return failed || final; }},
+    {"final", [](bool, bool final) { return final; }},
+};
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const Replay>> Answers::AnswerOf(const RecordingSummary& summary) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = answers_.find(summary.key);
+    if (it != answers_.end() && it->second.batches == summary.batches) return it->second.replay;
+  }
+  const auto batches = recordings_->Read(summary.key);
+  if (!batches.ok()) return batches.status();
+  auto replay = std::make_shared<Replay>(ReplayBatches(*engine_, *batches, summary.lost));
+  if (replay->report.job().empty()) {
+    replay->report.set_job(summary.key.job);
+    replay->report.set_attempt(static_cast<int32_t>(summary.key.attempt));
+  }
+  const std::lock_guard lock(mutex_);
+  answers_[summary.key] = {batches->size(), replay};
+  return std::shared_ptr<const Replay>(std::move(replay));
+}
+
+v1::JobsReply Answers::Jobs(const v1::JobsRequest& request) {
+  v1::JobsReply out;
+  const size_t limit = std::min(request.has_limit() ? request.limit() : kJobsDefault, kJobsMax);
+  for (const RecordingSummary& summary : recordings_->Summaries()) {
+    if (static_cast<size_t>(out.job_size()) >= limit) break;
+    v1::JobSummary* job = out.add_job();
+    job->set_job(summary.key.job);
+    job->set_attempt(summary.key.attempt);
+    job->set_hosts(static_cast<uint32_t>(summary.hosts.size()));
+    job->set_records(summary.records);
+    job->set_bytes(summary.bytes);
+    job->set_first_ns(summary.first_ns);
+    job->set_last_ns(summary.last_ns);
+    const auto answer = AnswerOf(summary);
+    if (!answer.ok()) continue;  // it is there, and nothing can be said of it
+    const v1::Report& report = (*answer)->report;
+    job->set_state(report.state().state());
+    job->set_verdict(report.verdict());
+    job->set_headline(report.title());
+  }
+  return out;
+}
+
+absl::StatusOr<RecordingSummary> Answers::Find(const v1::WhyRequest& request) {
+  std::optional<RecordingSummary> found;
+  for (const RecordingSummary& summary : recordings_->Summaries()) {
+    if (request.job().empty()) {
+      const auto answer = AnswerOf(summary);
+      if (answer.ok() && (*answer)->report.state().state() == "failed") return summary;
+    } else if (summary.key.job == request.job()) {
+      if (request.has_attempt() ? summary.key.attempt == request.attempt()
+                                : !found || summary.key.attempt > found->key.attempt) {
+        found = summary;
+      }
+    }
+  }
+  if (found) return *std::move(found);
+  if (request.job().empty()) return absl::NotFoundError("no job has failed");
+  return absl::NotFoundError(Cat("nothing is recorded of job ", request.job()));
+}
+
+std::optional<absl::StatusOr<v1::WhyReply>> Answers::Why(const v1::WhyRequest& request, int64_t now_ns, int64_t waited_ns) {
+  using Reply = absl::StatusOr<v1::WhyReply>;
+  const auto row = std::find_if(std::begin(kWaits), std::end(kWaits), [&](const WaitRow& r) { return r.wait == request.wait(); });
+  if (row == std::end(kWaits)) return Reply(absl::InvalidArgumentError("wait is provisional, final or empty"));
+  const bool wait_over = row->wait.empty() || waited_ns >= (request.has_wait_ns() ? request.wait_ns() : kWaitDefaultNs);
+  const auto summary = Find(request);
+  if (!summary.ok()) return wait_over ? std::optional(Reply(summary.status())) : std::nullopt;
+  const auto answer = AnswerOf(*summary);
+  if (!answer.ok()) return Reply(answer.status());
+  const bool final = IsFinal(**answer, *summary, now_ns);
+  const bool failed = (*answer)->report.state().state() == "failed";
+  if (!wait_over && !row->enough(failed, final)) return std::nullopt;
+  v1::WhyReply reply;
+  reply.set_job(summary->key.job);
+  *reply.mutable_report() = (*answer)->report;
+  reply.mutable_report()->mutable_state()->set_finality(final ? "final" : "provisional");
+  return Reply(std::move(reply));
+}
+
+}  // namespace firstfault

@@ -1,0 +1,42 @@
+// ingest_service.h: agents' streams over gRPC.
+//
+// Why:     reactors only decode and enqueue; what is answered is decided in ingest_session.h.
+// Limits:  kMessageBytesMax a message; kStreamQueueBytesMax of one agent that are not durable yet: no more is read
+//          of its stream until they are.
+// Errors:  a batch that cannot be made durable ends its stream with the disk's status; the agent comes back.
+// Threads: thread-safe.
+#ifndef FIRSTFAULT_COORDINATOR_INGEST_SERVICE_H_
+#define FIRSTFAULT_COORDINATOR_INGEST_SERVICE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "coordinator/group_commit.h"
+#include "coordinator/recording.h"
+#include "proto/ingest.grpc.pb.h"
+
+namespace firstfault {
+
+// Batches are 128 KiB and a few records more; a record holds at most a line of 2 MiB.
+inline constexpr int kMessageBytesMax = 4 << 20;
+inline constexpr size_t kStreamQueueBytesMax = 1 << 20;
+
+class IngestService final : public v1::Ingest::CallbackService {
+ public:
+  // All must outlive the service. `now_ns`: the wall clock.
+  IngestService(const Recordings* recordings, GroupCommit* commit, std::function<int64_t()> now_ns, std::string coordinator_id)
+      : recordings_(recordings), commit_(commit), now_ns_(std::move(now_ns)), coordinator_id_(std::move(coordinator_id)) {}
+
+  grpc::ServerBidiReactor<v1::AgentMessage, v1::CoordinatorMessage>* Stream(grpc::CallbackServerContext* context) override;
+
+ private:
+  const Recordings* const recordings_;
+  GroupCommit* const commit_;
+  const std::function<int64_t()> now_ns_;
+  const std::string coordinator_id_;
+};
+
+}  // namespace firstfault
+
+#endif  // FIRSTFAULT_COORDINATOR_INGEST_SERVICE_H_

@@ -1,0 +1,74 @@
+#include "coordinator/ingest_session.h"
+
+#include <utility>
+
+#include "correlate/version.h"
+
+namespace firstfault {
+namespace {
+
+// Names of hosts and spools become part of every row.
+constexpr size_t kNameBytesMax = 255;
+
+IngestSession::Step End(absl::Status status) {
+  IngestSession::Step step;
+  step.end = std::move(status);
+  return step;
+}
+
+}  // namespace
+
+IngestSession::Step IngestSession::Handle(v1::AgentMessage message, int64_t now_ns) {
+  using Body = v1::AgentMessage::BodyCase;
+  if (message.body_case() == Body::kHello) return Greet(std::move(*message.mutable_hello()));
+  if (!hello_) return End(absl::FailedPreconditionError("the first message must be a hello"));
+  if (message.body_case() == Body::kBatch) return Take(std::move(*message.mutable_batch()));
+  Step step;
+  if (message.body_case() == Body::kClockProbe) {
+    v1::ClockReply* reply = step.reply.emplace().mutable_clock_reply();
+    reply->set_number(message.clock_probe().number());
+    reply->set_received_ns(now_ns);
+  }
+  return step;  // a heartbeat, or something of a later release
+}
+
+IngestSession::Step IngestSession::Greet(v1::Hello hello) {
+  if (hello_) return End(absl::FailedPreconditionError("a second hello"));
+  for (const std::string* name : {&hello.host(), &hello.spool_id()}) {
+    if (name->empty() || name->size() > kNameBytesMax) return End(absl::InvalidArgumentError("a hello needs a host and a spool"));
+  }
+  hello_ = std::move(hello);
+  Step step;
+  v1::Welcome* welcome = step.reply.emplace().mutable_welcome();
+  welcome->set_next_sequence(recordings_->NextSequence(hello_->spool_id()));
+  welcome->set_version(kVersion);
+  welcome->set_coordinator_id(coordinator_id_);
+  return step;
+}
+
+IngestSession::Step IngestSession::Take(v1::Batch batch) {
+  Step step;
+  v1::Ack* ack = step.ack.emplace().mutable_ack();
+  ack->set_sequence(batch.sequence());
+  if (auto refusal = RefusalOf(batch)) {
+    ++refused_;
+    refusal_ = *std::move(refusal);
+  } else {
+    step.batch = std::move(batch);
+  }
+  ack->set_refused(refused_);
+  ack->set_refusal(refusal_);
+  return step;
+}
+
+v1::LoggedBatch IngestSession::Logged(v1::Batch batch, int64_t now_ns) const {
+  v1::LoggedBatch logged;
+  logged.set_host(hello_->host());
+  logged.set_boot_id(hello_->boot_id());
+  logged.set_spool_id(hello_->spool_id());
+  logged.set_arrived_ns(now_ns);
+  *logged.mutable_batch() = std::move(batch);
+  return logged;
+}
+
+}  // namespace firstfault

@@ -1,0 +1,131 @@
+// When an answer is there, and when it is final.
+#include "coordinator/answers.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace firstfault {
+namespace {
+
+constexpr char kOom[] =
+    "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.25 GiB. GPU 1 has a total capacity of "
+    "79.11 GiB of which 1.87 GiB is free. Including non-PyTorch memory, this process has 71.20 GiB memory in use.\n";
+
+class AnswersTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "firstfault_answers_XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    auto recordings = Recordings::Open(name);
+    ASSERT_TRUE(recordings.ok());
+    recordings_ = *std::move(recordings);
+    answers_ = std::make_unique<Answers>(&BuiltInEngine(), recordings_.get());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // Records one more batch of the job, `fill` its record.
+  template <typename Fill>
+  void Add(const std::string& job, int64_t arrived_ns, Fill fill) {
+    v1::LoggedBatch batch;
+    batch.set_host("n01");
+    batch.set_spool_id("s");
+    batch.set_arrived_ns(arrived_ns);
+    batch.mutable_batch()->set_sequence(++sequence_);
+    batch.mutable_batch()->set_job(job);
+    fill(batch.mutable_batch()->add_record());
+    ASSERT_TRUE(recordings_->Append({batch}).ok());
+  }
+  void Open(const std::string& job, int64_t arrived_ns) {
+    Add(job, arrived_ns, [](v1::Record* record) {
+      record->mutable_source_opened()->set_source(1);
+      record->mutable_source_opened()->set_path("rank1.log");
+    });
+  }
+  void Fail(const std::string& job, int64_t arrived_ns) {
+    Add(job, arrived_ns, [](v1::Record* record) {
+      record->mutable_span()->set_source(1);
+      record->mutable_span()->set_first_line(1);
+      record->mutable_span()->set_raw(kOom);
+    });
+  }
+
+  // "no answer", the error, or "finality verdict".
+  std::string Ask(const std::string& job, const std::string& wait, int64_t now_ns = 0, int64_t waited_ns = 0) {
+    v1::WhyRequest request;
+    request.set_job(job);
+    request.set_wait(wait);
+    const auto answer = answers_->Why(request, now_ns, waited_ns);
+    if (!answer) return "no answer";
+    if (!answer->ok()) return std::string((*answer).status().message());
+    const v1::Report& report = (**answer).report();
+    return report.state().finality() + " " + report.verdict();
+  }
+
+  std::filesystem::path folder_;
+  std::unique_ptr<Recordings> recordings_;
+  std::unique_ptr<Answers> answers_;
+  uint64_t sequence_ = 0;
+};
+
+TEST_F(AnswersTest, AWaitEndsWhenThereIsEnough) {
+  EXPECT_EQ(Ask("j", ""), "nothing is recorded of job j");
+  EXPECT_EQ(Ask("j", "provisional"), "no answer");
+  EXPECT_EQ(Ask("j", "provisional", 0, kWaitDefaultNs), "nothing is recorded of job j");
+  Open("j", 1);
+  EXPECT_EQ(Ask("j", ""), "provisional no_failure");
+  EXPECT_EQ(Ask("j", "provisional"), "no answer");
+  Fail("j", 2);
+  EXPECT_EQ(Ask("j", "provisional"), "provisional named");
+  EXPECT_EQ(Ask("j", "final"), "no answer");
+  EXPECT_EQ(Ask("j", "final", 0, kWaitDefaultNs), "provisional named");
+  Add("j", 3, [](v1::Record* record) { record->mutable_source_closed()->set_source(1); });
+  EXPECT_EQ(Ask("j", "final"), "final named");
+  EXPECT_EQ(Ask("j", "soon"), "wait is provisional, final or empty");
+}
+
+TEST_F(AnswersTest, QuietAfterTheLaunchersEndIsFinal) {
+  Open("j", 1);
+  Fail("j", 2);
+  EXPECT_EQ(Ask("j", "final", 2 + kQuietNs), "no answer") << "the launcher runs";
+  Add("j", 1000, [](v1::Record* record) { record->mutable_job_closed()->set_exit_code(1); });
+  EXPECT_EQ(Ask("j", "final", 999 + kQuietNs), "no answer");
+  EXPECT_EQ(Ask("j", "final", 1000 + kQuietNs), "final named");
+}
+
+TEST_F(AnswersTest, WithoutAJobTheNewestFailedOneIsMeant) {
+  EXPECT_EQ(Ask("", ""), "no job has failed");
+  Open("old", 1);
+  Fail("old", 2);
+  Open("good", 3);
+  v1::WhyRequest request;
+  auto answer = answers_->Why(request, 0, 0);
+  ASSERT_TRUE(answer && answer->ok());
+  EXPECT_EQ((**answer).job(), "old");
+  Open("new", 4);
+  Fail("new", 5);
+  answer = answers_->Why(request, 0, 0);
+  ASSERT_TRUE(answer && answer->ok());
+  EXPECT_EQ((**answer).job(), "new");
+}
+
+TEST_F(AnswersTest, JobsAreListedNewestFirst) {
+  Open("a", 1);
+  Open("b", 2);
+  Fail("b", 3);
+  v1::JobsReply jobs = answers_->Jobs({});
+  ASSERT_EQ(jobs.job_size(), 2);
+  EXPECT_EQ(jobs.job(0).job(), "b");
+  EXPECT_EQ(jobs.job(0).state(), "failed");
+  EXPECT_EQ(jobs.job(0).verdict(), "named");
+  EXPECT_EQ(jobs.job(0).records(), 2u);
+  EXPECT_EQ(jobs.job(0).hosts(), 1u);
+  EXPECT_EQ(jobs.job(1).state(), "running");
+  v1::JobsRequest one;
+  one.set_limit(1);
+  EXPECT_EQ(answers_->Jobs(one).job_size(), 1);
+}
+
+}  // namespace
+}  // namespace firstfault

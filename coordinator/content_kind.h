@@ -20,7 +20,7 @@ inline constexpr size_t kHeadBytes = 64 << 10;
 enum class ContentKind : uint8_t {
   kText,
   kBinary,
-  kCompressed,  // gzip, zstd, xz, bzip2, lz4: a log or a tar inside
+  kCompressed,  // compressed_stream.h undoes it: a log or a tar inside
   kTar,
   kZip,
 };

@@ -68,6 +68,7 @@ absl::StatusOr<LoadedSources> LoadSources(const Engine& engine, const std::vecto
   const auto summary = ReadSources(paths, read, &visitor);
   if (!summary.ok()) return summary.status();
   AddProblems(*summary, &out.problems);
+  out.broken_off = summary->broken_off;
 
   std::vector<SourceInfo*> infos;
   for (SourceDigest& digest : out.digests) infos.push_back(&digest.info);

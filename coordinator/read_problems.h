@@ -26,9 +26,11 @@ enum class Trouble : uint8_t {
   kShrank,
   kSpecialFile,
   kDamaged,
+  kMoreBehind,
   kEncrypted,
   kNestedArchive,
   kTooManyBytes,
+  kTooMuchMemory,
   kTooManyMembers,
   kTooManyFiles,
   kNotDecoded,
@@ -50,6 +52,8 @@ class ReadProblems {
 
   void Add(Trouble trouble, std::string_view path, std::string_view detail = {});
   std::vector<std::string> Sentences() const;
+  // How many logs were begun and not read to their end.
+  int64_t broken_off() const;
 
  private:
   struct Kind {

@@ -14,6 +14,7 @@
 
 #include "coordinator/archive_stream.h"
 #include "coordinator/byte_stream.h"
+#include "coordinator/compressed_stream.h"
 #include "coordinator/content_kind.h"
 #include "coordinator/decode.h"
 #include "coordinator/path_walk.h"
@@ -115,6 +116,7 @@ class Reader {
     summary_.not_logs = input.not_logs;
     for (const InputFile& file : input.files) ReadFile(file);
     summary_.problems = problems_.Sentences();
+    summary_.broken_off = problems_.broken_off();
     return std::move(summary_);
   }
 
@@ -151,6 +153,7 @@ class Reader {
 
   void ReadItem(ByteStream* bytes, const Item& item) {
     PeekedStream stream(bytes, kHeadBytes, &heads_[static_cast<size_t>(item.layer)]);
+    if (stream.failure()) return AddFailure(stream.failure(), item);
     switch (ContentKindOf(stream.head())) {
       case ContentKind::kText:
         return ReadText(&stream, item);
@@ -161,20 +164,25 @@ class Reader {
         if (item.layer == Layer::kOpened || item.layer == Layer::kUnpacked) {
           return problems_.Add(Trouble::kNestedArchive, item.path);
         }
-        return Unpack(&stream, item, ArchiveStream::Layers::kCompressionOnly);
+        return Decompress(&stream, item);
       case ContentKind::kZip:
         // Checkpoints, wheels, jars and spreadsheets are zips too.
         if (!item.path.ends_with(".zip") && !(item.named && item.fd < 0)) return CountBinary(item);
         if (item.fd >= 0 && HoldsCheckpoint(item.fd, options_.limits.members_max)) return CountBinary(item);
-        return UnpackOuter(&stream, item);
+        return Unpack(&stream, item);
       case ContentKind::kTar:
-        return UnpackOuter(&stream, item);
+        return Unpack(&stream, item);
     }
   }
 
-  void UnpackOuter(ByteStream* stream, const Item& item) {
-    if (item.layer > Layer::kOpened) return problems_.Add(Trouble::kNestedArchive, item.path);
-    Unpack(stream, item, ArchiveStream::Layers::kAny);
+  void Decompress(ByteStream* packed, const Item& outer) {
+    CompressedStream unpacked(packed, &unpacked_[static_cast<size_t>(outer.layer)]);
+    LimitedStream limited(&unpacked, options_.limits.unpacked_bytes_max);
+    Item item = outer;
+    item.fd = -1;
+    item.layer = outer.layer == Layer::kFile ? Layer::kOpened : Layer::kUnpacked;
+    if (unpacked.modified_ns()) item.modified_ns = unpacked.modified_ns();
+    ReadItem(&limited, item);
   }
 
   void CountBinary(const Item& item) {
@@ -187,12 +195,13 @@ class Reader {
     }
   }
 
-  void Unpack(ByteStream* packed, const Item& item, ArchiveStream::Layers layers) {
+  void Unpack(ByteStream* packed, const Item& item) {
+    if (item.layer > Layer::kOpened) return problems_.Add(Trouble::kNestedArchive, item.path);
     std::optional<ArchiveStream> archive;
-    if (item.fd >= 0 && layers == ArchiveStream::Layers::kAny) {
+    if (item.fd >= 0) {
       archive.emplace(item.fd);  // a zip's table of contents stands at its end
     } else {
-      archive.emplace(packed, layers);
+      archive.emplace(packed);
     }
     int64_t members = 0;
     ArchiveStream::Member member;
@@ -203,22 +212,13 @@ class Reader {
       ReadMember(&*archive, member, item);
     }
     AddFailure(archive->failure(), item);
-    if (members == 0 && !archive->failure()) {  // nothing was compressed
-      Begin(Named(item, {}));
-      End(0);
-    }
   }
 
   void ReadMember(ArchiveStream* archive, const ArchiveStream::Member& member, const Item& outer) {
-    const bool file = outer.layer == Layer::kFile;
-    Item item{outer.path, outer.modified_ns, -1, false, file ? Layer::kOpened : Layer::kUnpacked};
-    if (!member.name.empty()) {
-      if (!member.is_file || HasPart(member.name, IsHiddenName)) return;
-      if (IsCodeOrDocument(member.name)) return void(++summary_.not_logs);
-      item.path = MemberPath(outer.path, member.name);
-      item.layer = Layer::kMember;
-      if (member.is_encrypted) return problems_.Add(Trouble::kEncrypted, item.path);
-    }
+    if (!member.is_file || HasPart(member.name, IsHiddenName)) return;
+    if (IsCodeOrDocument(member.name)) return void(++summary_.not_logs);
+    Item item{MemberPath(outer.path, member.name), outer.modified_ns, -1, false, Layer::kMember};
+    if (member.is_encrypted) return problems_.Add(Trouble::kEncrypted, item.path);
     if (member.modified_ns) item.modified_ns = member.modified_ns;
     LimitedStream limited(archive, options_.limits.unpacked_bytes_max);
     ReadItem(&limited, item);
@@ -288,7 +288,7 @@ class Reader {
   ReadSummary summary_;
   // Reused from source to source: 20,000 small files must not cost 20,000 large allocations.
   std::string buffer_, decoded_;
-  std::array<std::string, static_cast<size_t>(Layer::kCount)> heads_;
+  std::array<std::string, static_cast<size_t>(Layer::kCount)> heads_, unpacked_;
 };
 
 }  // namespace

@@ -329,6 +329,86 @@ TEST(SourceReader, DamageIsReportedAndWhatCameBeforeIsRead) {
   EXPECT_EQ(read.summary.problems.size(), 3u) << testing::PrintToString(read.summary.problems);
 }
 
+constexpr const char* kFilters[] = {"gzip", "zstd", "xz", "bzip2", "lz4"};
+
+// Lines that hardly shrink, so that a cut stream still has most of them.
+std::string Noise(int lines) {
+  std::string text;
+  uint32_t state = 1;
+  for (int i = 0; i < lines; ++i) text += Cat("step ", i, " ", state = state * 1664525 + 1013904223, "\n");
+  return text;
+}
+
+TEST(SourceReader, OfACutStreamEveryDecodedByteIsRead) {
+  const TempFolder folder;
+  // Shorter than one block of libarchive's filters, so that these would give nothing of it.
+  const std::string text = Noise(2000);
+  for (const char* filter : {"gzip", "xz"}) {
+    const std::string packed = Compressed(filter, text);
+    folder.Write(Cat("cut.", filter), packed.substr(0, packed.size() - 2));  // in its trailer
+  }
+  // Their blocks are decoded as a whole: all but the last are there.
+  const std::string longer = Noise(220'000);
+  for (const char* filter : {"zstd", "bzip2", "lz4"}) {
+    const std::string packed = Compressed(filter, longer);
+    folder.Write(Cat("cut.", filter), packed.substr(0, packed.size() - 2));
+  }
+  const Result read = ReadAll(folder, {folder.path()});
+  for (const char* filter : {"gzip", "xz"}) EXPECT_TRUE(read.kept.text.at(Cat("cut.", filter)) == text) << filter;
+  for (const char* filter : {"zstd", "bzip2", "lz4"}) {
+    EXPECT_GE(read.kept.text.at(Cat("cut.", filter)).size(), 4u << 20) << filter;
+  }
+  EXPECT_EQ(read.summary.broken_off, 5);
+  EXPECT_NE(ProblemWith(read.summary, "cut.gzip is damaged and was read up to the damage (the end of its gzip data is missing)"), "");
+}
+
+TEST(SourceReader, MembersOfOneFormatAreOneText) {
+  const TempFolder folder;
+  std::string padded = Compressed("gzip", kLog) + std::string(700, '\0');  // as tapes and block devices leave it
+  for (const char* filter : kFilters) folder.Write(filter, Compressed(filter, kLog) + Compressed(filter, "more\n"));
+  folder.Write("padded", padded + Compressed("gzip", "more\n") + std::string(5, '\0'));
+  const Result read = ReadAll(folder, {folder.path()});
+  for (const char* filter : kFilters) EXPECT_EQ(read.kept.text.at(filter), Cat(kLog, "more\n")) << filter;
+  EXPECT_EQ(read.kept.text.at("padded"), Cat(kLog, "more\n"));
+  EXPECT_EQ(read.summary.problems, std::vector<std::string>{});
+  EXPECT_EQ(read.summary.broken_off, 0);
+}
+
+TEST(SourceReader, WhatStandsBehindCompressedDataIsTold) {
+  const TempFolder folder;
+  const std::string gzip = Compressed("gzip", kLog);
+  folder.Write("a.gz", gzip + "RuntimeError: boom\n");
+  folder.Write("b.gz", gzip + Compressed("xz", kLog));
+  folder.Write("c.tar.gz", Compressed("gzip", Packed("ustar", "none", {{"x.log", kLog}})) + "text");
+  const Result read = ReadAll(folder, {folder.path()});
+  EXPECT_EQ(read.kept.text.at("a.gz"), kLog);
+  EXPECT_EQ(read.kept.text.at("c.tar.gz/x.log"), kLog);
+  EXPECT_NE(ProblemWith(read.summary, Cat("a.gz has more behind its compressed data, which was not read (from byte ", gzip.size(), ")")), "");
+  EXPECT_NE(ProblemWith(read.summary, "b.gz has more behind"), "");
+  EXPECT_NE(ProblemWith(read.summary, "c.tar.gz has more behind"), "");
+  EXPECT_EQ(read.summary.broken_off, 3);
+}
+
+TEST(SourceReader, AWrongChecksumOfACompressedLogIsDamage) {
+  const TempFolder folder;
+  for (const char* filter : {"gzip", "xz"}) {
+    std::string packed = Compressed(filter, kLog);
+    packed[packed.size() - 6] ^= 1;  // gzip: of the checksum; xz: of its footer
+    folder.Write(filter, packed);
+  }
+  const Result read = ReadAll(folder, {folder.path()});
+  EXPECT_EQ(read.kept.text.at("gzip"), kLog);
+  EXPECT_NE(ProblemWith(read.summary, "gzip is damaged"), "");
+  EXPECT_NE(ProblemWith(read.summary, "xz is damaged"), "");
+}
+
+TEST(SourceReader, TarsBehindEachOtherAreAllRead) {
+  const TempFolder folder;
+  folder.Write("two.tar", Packed("ustar", "none", {{"a.log", kLog}}) + Packed("ustar", "none", {{"b.log", kLog}}));
+  const Result read = ReadAll(folder, {folder.path()});
+  EXPECT_EQ(read.kept.order, (std::vector<std::string>{"two.tar/a.log", "two.tar/b.log"}));
+}
+
 TEST(SourceReader, EncryptedMembersAreNamed) {
   const TempFolder folder;
   folder.Write("a.zip", Packed("zip", "none", {{"secret.log", kLog}}, "zip:encryption=traditional"));

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "coordinator/compressed_stream.h"
+#include "coordinator/utf16_stream.h"
 
 namespace firstfault {
 namespace {
@@ -41,8 +42,7 @@ constexpr MagicRow kMagic[] = {
     {0, "GGUF"sv, ContentKind::kBinary},                //
     {0, "7z\xbc\xaf\x27\x1c"sv, ContentKind::kBinary},  // 7-Zip
     {0, "!<arch>\n"sv, ContentKind::kBinary},           // static libraries
-    {0, "\xff\xfe"sv, ContentKind::kBinary},            // UTF-16
-    {0, "\xfe\xff"sv, ContentKind::kBinary},            //
+    {0, "\xff\xfe\0\0"sv, ContentKind::kBinary},        // UTF-32
     {0, ":W&B"sv, ContentKind::kBinary},                // wandb run file
     {0, "LPKSHHRH"sv, ContentKind::kBinary},            // systemd journal file
 };
@@ -78,6 +78,7 @@ ContentKind ContentKindOf(std::string_view head) {
     if (head.size() >= row.offset && head.substr(row.offset).starts_with(row.bytes)) return row.kind;
   }
   if (IsCompressed(head)) return ContentKind::kCompressed;
+  if (BeginsAsUtf16(head)) return ContentKind::kUtf16;
   const size_t holes = HoleBytes(head);
   const auto controls = static_cast<size_t>(std::count_if(head.begin(), head.end(), IsControl)) - holes;
   return controls * kControlShareMax > head.size() - holes ? ContentKind::kBinary : ContentKind::kText;

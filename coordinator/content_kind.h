@@ -19,6 +19,7 @@ inline constexpr size_t kHeadBytes = 64 << 10;
 
 enum class ContentKind : uint8_t {
   kText,
+  kUtf16,
   kBinary,
   kCompressed,  // compressed_stream.h undoes it: a log or a tar inside
   kTar,

@@ -25,6 +25,7 @@ constexpr std::array<TroubleRow, static_cast<size_t>(Trouble::kCount)> kRows = {
      "more files became shorter while they were read"},
     {"is a pipe, socket or device in a folder and was skipped", "name it on the command line if it is a log",
      "more pipes, sockets or devices in folders were skipped"},
+    {"is a pipe that was named before, and is read once", "name it once", "more pipes were named before"},
     {"is damaged and was read up to the damage", "copy or pack it again",
      "more archives are damaged and were read up to the damage"},
     {"has more behind its compressed data, which was not read", "cut it off with tail -c and give it as a file of its own",

@@ -25,6 +25,7 @@ enum class Trouble : uint8_t {
   kReadFailed,
   kShrank,
   kSpecialFile,
+  kPipeTwice,
   kDamaged,
   kMoreBehind,
   kEncrypted,

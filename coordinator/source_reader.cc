@@ -20,6 +20,7 @@
 #include "coordinator/path_walk.h"
 #include "coordinator/read_problems.h"
 #include "coordinator/source_names.h"
+#include "coordinator/utf16_stream.h"
 #include "correlate/text.h"
 
 namespace firstfault {
@@ -157,6 +158,8 @@ class Reader {
     switch (ContentKindOf(stream.head())) {
       case ContentKind::kText:
         return ReadText(&stream, item);
+      case ContentKind::kUtf16:
+        return ReadUtf16(&stream, item);
       case ContentKind::kBinary:
         return CountBinary(item);
       case ContentKind::kCompressed:
@@ -173,6 +176,14 @@ class Reader {
       case ContentKind::kTar:
         return Unpack(&stream, item);
     }
+  }
+
+  void ReadUtf16(ByteStream* bytes, const Item& item) {
+    Utf16Stream decoded(bytes);
+    PeekedStream text(&decoded, kHeadBytes, &utf16_head_);
+    // The mark alone proves little: other formats may begin so.
+    if (ContentKindOf(text.head()) != ContentKind::kText) return CountBinary(item);
+    ReadText(&text, item);
   }
 
   void Decompress(ByteStream* packed, const Item& outer) {
@@ -287,7 +298,7 @@ class Reader {
   ReadProblems problems_;
   ReadSummary summary_;
   // Reused from source to source: 20,000 small files must not cost 20,000 large allocations.
-  std::string buffer_, decoded_;
+  std::string buffer_, decoded_, utf16_head_;
   std::array<std::string, static_cast<size_t>(Layer::kCount)> heads_, unpacked_;
 };
 
@@ -300,7 +311,7 @@ std::string BinarySentence(const ReadSummary& summary) {
   for (const std::string& path : summary.binary_named) names += Cat(names.empty() ? "" : ", ", path);
   if (count > static_cast<int64_t>(summary.binary_named.size())) names += ", ...";
   return Cat(count == 1 ? "1 file is not text and was not read (" : Cat(count, " files are not text and were not read ("), names,
-             "); logs in UTF-16 must be converted to UTF-8.");
+             "); a log in UTF-16 without a byte order mark must be converted: iconv -f UTF-16LE -t UTF-8.");
 }
 
 absl::StatusOr<ReadSummary> ReadSources(const std::vector<std::string>& paths, const ReadOptions& options,

@@ -209,6 +209,55 @@ TEST(SourceReader, APipeIsReadLikeStandardInput) {
   EXPECT_NE(ProblemWith(in_folder.summary, "fifo is a pipe"), "");
 }
 
+// To open it again would wait for a writer that never comes.
+TEST(SourceReader, APipeThatIsNamedTwiceIsReadOnce) {
+  const TempFolder folder;
+  const std::string fifo = folder / "fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  fs::create_symlink("fifo", folder / "link");
+  std::thread writer([&] { std::ofstream(fifo) << kLog; });
+  const Result read = ReadAll(folder, {fifo, fifo, folder / "link"});
+  writer.join();
+  EXPECT_EQ(read.kept.order, std::vector<std::string>{"fifo"});
+  EXPECT_EQ(read.kept.text.at("fifo"), kLog);
+  EXPECT_NE(ProblemWith(read.summary, "link is a pipe that was named before, and is read once"), "");
+}
+
+std::string Utf16(std::u16string_view text, bool big_endian) {
+  std::string out;
+  for (const char16_t unit : text) {
+    const char high = static_cast<char>(unit >> 8), low = static_cast<char>(unit & 0xff);
+    out += big_endian ? std::string{high, low} : std::string{low, high};
+  }
+  return out;
+}
+
+TEST(SourceReader, Utf16IsDecoded) {
+  const TempFolder folder;
+  const std::u16string text = u"\ufeffstep 1\r\nRuntimeError: b\u00f6\u20ac\U0001f600m\r\n";
+  std::u16string large = text;
+  while (large.size() < 300'000) large += text.substr(1);
+  const std::string line = "step 1\r\nRuntimeError: b\u00f6\u20ac\U0001f600m\r\n";
+  for (const bool big_endian : {false, true}) {
+    const std::string name = big_endian ? "be.log" : "le.log";
+    folder.Write(name, Utf16(text, big_endian));
+    folder.Write(name + ".gz", Compressed("gzip", Utf16(large, big_endian)));
+    folder.Write("cut." + name, Utf16(text, big_endian) + "x");  // half a character
+    folder.Write("wrong." + name, Utf16(std::u16string(u"\ufeffa\xd800z\xdc00\n"), big_endian));
+  }
+  const Result read = ReadAll(folder, {folder.path()});
+  for (const std::string name : {"le.log", "be.log"}) {
+    EXPECT_EQ(read.kept.text.at(name), line);
+    EXPECT_EQ(read.kept.text.at("cut." + name), line + "\ufffd");
+    EXPECT_EQ(read.kept.text.at("wrong." + name), "a\ufffdz\ufffd\n");
+    const std::string& all = read.kept.text.at(name + ".gz");
+    EXPECT_EQ(all.size() % line.size(), 0u);
+    EXPECT_TRUE(all.ends_with(line + line));
+  }
+  EXPECT_EQ(read.summary.binary, 0);
+  EXPECT_EQ(read.summary.problems, std::vector<std::string>{});
+}
+
 TEST(SourceReader, StandardInput) {
   const TempFolder folder;
   const int log = open(folder.Write("in", kLog).c_str(), O_RDONLY);

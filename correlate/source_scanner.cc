@@ -360,6 +360,12 @@ class SourceScanner::Impl {
 
   Role RoleOf(const Match& match) const { return catalogue_.signatures()[match.signature].role; }
 
+  // The process's own words: what a logger or a launcher says of an exception, somebody has caught.
+  static bool SpeaksItself(const SourceLine& line) {
+    const Peeled& peeled = line.peeled;
+    return peeled.dialects.size() == peeled.outer && peeled.prefix.level.empty() && !peeled.prefix.launcher && !peeled.prefix.kernel;
+  }
+
   // The signatures among `patterns` that this line really has, with their captures.
   std::vector<Match> MatchLine(const SourceLine& line, const std::vector<uint32_t>& patterns) const {
     std::vector<Match> out;
@@ -375,12 +381,14 @@ class SourceScanner::Impl {
       const re2::StringPiece text(line.text.data(), line.text.size());
       bool matched = false;
       if (pattern.at_start()) {
+        const bool bare = pattern.signature == traceback_;
+        if (bare && !SpeaksItself(line)) continue;
         const bool benign = catalogue_.signatures()[pattern.signature].role == Role::kBenign;
         for (size_t start : line.peeled.starts) {
           // Harmless texts are no exceptions: not behind an exception's class.
-          if (benign && start > line.peeled.prefix.length) break;
+          if ((benign || bare) && start > line.peeled.prefix.length) break;
           size_t at = start;
-          while (at < line.text.size() && line.text[at] == ' ') ++at;
+          while (!bare && at < line.text.size() && line.text[at] == ' ') ++at;
           if (pattern.re().Match(text, at, text.size(), RE2::ANCHOR_START, found, groups)) {
             matched = true;
             break;
@@ -674,9 +682,10 @@ class SourceScanner::Impl {
       }
       return best;
     };
-    // Only a wrapper's text, or an exception's, goes on in free lines; stack frames may follow anything.
-    const bool open_text = catalogue_.signatures()[best_of()->match.signature].row.wrapper() ||
-                           first.peeled.starts.size() > first.peeled.dialects.size() + 1;
+    // Only a wrapper's text, or an exception's of a known kind, goes on in free lines; stack frames may follow anything.
+    const bool open_text = best_of()->match.signature != traceback_ &&
+                           (catalogue_.signatures()[best_of()->match.signature].row.wrapper() ||
+                            first.peeled.starts.size() > first.peeled.dialects.size() + 1);
     std::set<size_t> used = {0};
     // A launcher's report is read as such below: what it quotes is not its own text.
     const bool report = catalogue_.signatures()[best_of()->match.signature].row.id() == "elastic.childfailed";
@@ -708,6 +717,7 @@ class SourceScanner::Impl {
       if (&f != best) AddOther(f.match, &event);
     }
     const SourceLine& line = *reader.At(best->line);
+    if (event.signature == traceback_) event.exception = std::string(ExceptionClass(line.message()));
     event.prefix = line.peeled.prefix;
     if (best->line != 0 && WriterOf(event.prefix).empty()) event.prefix = first.peeled.prefix;
     for (size_t l : used) {

@@ -433,6 +433,9 @@ class Finder {
     }
     if (root.signature->row.producer() == "python" && root.signature->row.wrapper()) {
       suspect->Add("generic_exception", weights::kGenericException, "an exception of a general kind: its text names no known fault");
+      if (!root.event->in_traceback && !root.event->exception.empty()) {
+        suspect->Add("without_traceback", weights::kWithoutTraceback, "no traceback stands before it: it may have been caught");
+      }
     }
     const bool names_job_host = !root.accused_hosts.empty() && root.accused_hosts[0] != suspect->place.host &&
                                 incident_.hosts.contains(root.accused_hosts[0]);

@@ -144,6 +144,20 @@ TEST(SourceScanner, FrameTextInsideATracebackIsNoEvent) {
   EXPECT_NE(IdOf(digest.events[0]), "oom.torch");
 }
 
+TEST(SourceScanner, TheLastLineOfATracebackAloneIsAnEvent) {
+  const SourceDigest digest = Scan("step 1\n[rank0]: RuntimeError: boom\nstep 2\nmylib.ShardError: shard 7\n");
+  ASSERT_EQ(digest.events.size(), 2u);
+  EXPECT_EQ(IdOf(digest.events[0]), "py.traceback");
+  EXPECT_EQ(digest.events[0].exception, "RuntimeError");
+  EXPECT_FALSE(digest.events[0].in_traceback);
+  EXPECT_EQ(digest.events[0].prefix.rank, 0);
+  EXPECT_EQ(digest.events[1].exception, "mylib.ShardError");
+  // Not where somebody only tells of it, nor a second time behind the traceback itself.
+  EXPECT_TRUE(Scan("2026-03-04 21:47:01,900 - trainer - ERROR - RuntimeError: boom\nWARNING:root:ValueError: boom\n"
+                   "    RuntimeError: boom\nsaw RuntimeError: boom\nUserWarning: RuntimeError: boom\nError: boom\n").events.empty());
+  EXPECT_EQ(Scan("Traceback (most recent call last):\n  File \"a\", line 1, in f\nValueError: x\n").events.size(), 1u);
+}
+
 TEST(SourceScanner, IgnoredExceptionsAreNoEvents) {
   EXPECT_TRUE(Scan("Exception ignored in: <function _C.__del__ at 0x7f>\nTraceback (most recent call last):\n"
                    "  File \"a\", line 1, in f\nOSError: [Errno 9] Bad file descriptor\n")

@@ -195,5 +195,12 @@ TEST_F(CommandLine, ALogWithoutItsEndIsNoCleanResult) {
   EXPECT_NE(Firstfault(Cat("diagnose ", gz)).out.find("rank0.log.gz is damaged and was read up to the damage"), std::string::npos);
 }
 
+TEST_F(CommandLine, AnExceptionWithoutItsTracebackIsNoCleanResult) {
+  const std::string log = Write("job.log", "[rank0]: step 1\n[rank1]: step 1\n[rank1]: RuntimeError: boom\n");
+  const Result result = Firstfault(Cat("diagnose --one-line ", log));
+  EXPECT_EQ(result.code, 20);
+  EXPECT_NE(result.out.find("suspects: rank 1"), std::string::npos) << result.out;
+}
+
 }  // namespace
 }  // namespace firstfault

@@ -425,8 +425,9 @@ class Finder {
     }
     // A program that logs its fault as a warning has caught it; what it cannot survive ends in a traceback.
     const std::string& level = root.event->prefix.level;
+    const bool raised = FamilyOf(root.id()) == "oom" || FamilyOf(root.id()) == "py";
     const bool caught = !root.event->in_traceback && (level == "W" || level == "I" || level == "D") &&
-                        root.signature->row.producer() != "kernel" && !root.event->prefix.launcher && FamilyOf(root.id()) == "oom";
+                        root.signature->row.producer() != "kernel" && !root.event->prefix.launcher && raised;
     if (caught) suspect->Add("logged_as_warning", weights::kLoggedAsWarning, "it is logged as a warning: the program has caught it");
     if (FromKernel(root) && root.signature->role == Role::kInitiating) {
       suspect->Add("hardware_kernel", weights::kHardwareKernel, "the kernel itself reports it");

@@ -153,7 +153,7 @@ TEST(SourceScanner, TheLastLineOfATracebackAloneIsAnEvent) {
   EXPECT_EQ(digest.events[0].prefix.rank, 0);
   EXPECT_EQ(digest.events[1].exception, "mylib.ShardError");
   // Not where somebody only tells of it, nor a second time behind the traceback itself.
-  EXPECT_TRUE(Scan("2026-03-04 21:47:01,900 - trainer - ERROR - RuntimeError: boom\nWARNING:root:ValueError: boom\n"
+  EXPECT_TRUE(Scan("2026-03-04 21:47:01,900 - trainer - ERROR - RuntimeError: boom\nWARNING:root:RuntimeError: boom\n"
                    "    RuntimeError: boom\nsaw RuntimeError: boom\nUserWarning: RuntimeError: boom\nError: boom\n").events.empty());
   EXPECT_EQ(Scan("Traceback (most recent call last):\n  File \"a\", line 1, in f\nValueError: x\n").events.size(), 1u);
 }

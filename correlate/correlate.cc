@@ -246,6 +246,7 @@ void FillCompleteness(const Incident& incident, const CorrelateOptions& options,
   if (incident.left_out > 0) {
     out->add_input_problems(Cat(incident.left_out, " events were left out: another job, attempt or time"));
   }
+  for (const std::string& doubt : incident.window_doubts) out->add_input_problems(doubt);
 }
 
 void FillClocks(const JobClock& job, v1::Completeness* out) {

@@ -202,5 +202,12 @@ TEST_F(CommandLine, AnExceptionWithoutItsTracebackIsNoCleanResult) {
   EXPECT_NE(result.out.find("suspects: rank 1"), std::string::npos) << result.out;
 }
 
+TEST_F(CommandLine, RulesThatFitNothingAreInTheReport) {
+  const std::string log = Write("rank0.log", kOom), map = Write("hosts.map", "rank0.log rank=0\nrank7.log rank=7\n");
+  const Result result = Firstfault(Cat("diagnose --map ", map, " --timezone n09=UTC ", log));
+  EXPECT_NE(result.out.find("hosts.map:2 fits none of the sources"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("--timezone n09=UTC fits the host of none of the"), std::string::npos) << result.out;
+}
+
 }  // namespace
 }  // namespace firstfault

@@ -425,14 +425,18 @@ class Finder {
     }
     // A program that logs its fault as a warning has caught it; what it cannot survive ends in a traceback.
     const std::string& level = root.event->prefix.level;
+    const bool raised = FamilyOf(root.id()) == "oom" || FamilyOf(root.id()) == "py";
     const bool caught = !root.event->in_traceback && (level == "W" || level == "I" || level == "D") &&
-                        root.signature->row.producer() != "kernel" && !root.event->prefix.launcher && FamilyOf(root.id()) == "oom";
+                        root.signature->row.producer() != "kernel" && !root.event->prefix.launcher && raised;
     if (caught) suspect->Add("logged_as_warning", weights::kLoggedAsWarning, "it is logged as a warning: the program has caught it");
     if (FromKernel(root) && root.signature->role == Role::kInitiating) {
       suspect->Add("hardware_kernel", weights::kHardwareKernel, "the kernel itself reports it");
     }
     if (root.signature->row.producer() == "python" && root.signature->row.wrapper()) {
       suspect->Add("generic_exception", weights::kGenericException, "an exception of a general kind: its text names no known fault");
+      if (!root.event->in_traceback && !root.event->exception.empty()) {
+        suspect->Add("without_traceback", weights::kWithoutTraceback, "no traceback stands before it: it may have been caught");
+      }
     }
     const bool names_job_host = !root.accused_hosts.empty() && root.accused_hosts[0] != suspect->place.host &&
                                 incident_.hosts.contains(root.accused_hosts[0]);

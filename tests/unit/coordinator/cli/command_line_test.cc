@@ -54,6 +54,11 @@ class CommandLine : public testing::Test {
   std::filesystem::path folder_;
 };
 
+std::string Gzip(const std::string& path) {
+  EXPECT_EQ(std::system(Cat("gzip -k ", path).c_str()), 0);
+  return Cat(path, ".gz");
+}
+
 constexpr char kOom[] =
     "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.25 GiB. GPU 1 has a total "
     "capacity of "
@@ -180,6 +185,30 @@ TEST_F(CommandLine, OwnSignaturesReplaceTheBuiltInOnes) {
 TEST_F(CommandLine, AFullDiskIsNotAVerdict) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
   EXPECT_EQ(Firstfault("version > /dev/full").code, 70);
+}
+
+TEST_F(CommandLine, ALogWithoutItsEndIsNoCleanResult) {
+  const std::string gz = Gzip(Write("rank0.log", "step 1 loss 2.5\nstep 2 loss 2.4\n"));
+  EXPECT_EQ(Firstfault(Cat("diagnose ", gz)).code, 0);
+  std::filesystem::resize_file(gz, std::filesystem::file_size(gz) - 3);
+  const Result cut = Firstfault(Cat("diagnose --one-line ", gz));
+  EXPECT_EQ(cut.code, 20);
+  EXPECT_NE(cut.out.find("undetermined: no line says that the job failed, but 1 log could not be read to the end"), std::string::npos) << cut.out;
+  EXPECT_NE(Firstfault(Cat("diagnose ", gz)).out.find("rank0.log.gz is damaged and was read up to the damage"), std::string::npos);
+}
+
+TEST_F(CommandLine, AnExceptionWithoutItsTracebackIsNoCleanResult) {
+  const std::string log = Write("job.log", "[rank0]: step 1\n[rank1]: step 1\n[rank1]: RuntimeError: boom\n");
+  const Result result = Firstfault(Cat("diagnose --one-line ", log));
+  EXPECT_EQ(result.code, 20);
+  EXPECT_NE(result.out.find("suspects: rank 1"), std::string::npos) << result.out;
+}
+
+TEST_F(CommandLine, RulesThatFitNothingAreInTheReport) {
+  const std::string log = Write("rank0.log", kOom), map = Write("hosts.map", "rank0.log rank=0\nrank7.log rank=7\n");
+  const Result result = Firstfault(Cat("diagnose --map ", map, " --timezone n09=UTC ", log));
+  EXPECT_NE(result.out.find("hosts.map:2 fits none of the sources"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("--timezone n09=UTC fits the host of none of the"), std::string::npos) << result.out;
 }
 
 }  // namespace

@@ -246,6 +246,9 @@ void FillCompleteness(const Incident& incident, const CorrelateOptions& options,
   if (incident.left_out > 0) {
     out->add_input_problems(Cat(incident.left_out, " events were left out: another job, attempt or time"));
   }
+  if (const int32_t more = ExpectedRanksBeyondList(incident); more > 0) {
+    out->add_input_problems(Cat(more, " more expected ranks left no line and are not listed"));
+  }
   for (const std::string& doubt : incident.window_doubts) out->add_input_problems(doubt);
 }
 

@@ -324,12 +324,8 @@ v1::Hypothesis HypothesisView(const Incident& incident, const Suspect& suspect) 
     }
   }
   if (const Signature* signature = incident.catalogue->Find(suspect.signature)) {
-    for (const std::string& code : signature->row.check()) {
-      const v1::Remedy* check = incident.catalogue->Check(code);
-      if (check == nullptr || check->command().empty()) continue;
-      out.set_separating_control(check->command());
-      break;
-    }
+    const auto& codes = signature->row.check();
+    if (const v1::Remedy* check = ControlOf(incident, {codes.begin(), codes.end()})) out.set_separating_control(check->command());
   }
   return out;
 }

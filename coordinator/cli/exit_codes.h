@@ -14,7 +14,7 @@ inline constexpr int kExitUndetermined = 20;
 // The names of sysexits.h: EX_USAGE, EX_NOINPUT, EX_SOFTWARE.
 inline constexpr int kExitUsage = 64;
 inline constexpr int kExitNoInput = 66;
-inline constexpr int kExitBug = 70;  // also where no memory is left or the report cannot be written
+inline constexpr int kExitBug = 70;
 
 // By class where a fault is named, kExitUndetermined where verdict or class is undetermined.
 int ExitCodeOf(const v1::Report& report);

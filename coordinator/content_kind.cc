@@ -88,7 +88,7 @@ bool IsVerdictDocument(std::string_view head) {
   // What only a verdict's JSON has as keys, and no log line of one object.
   constexpr std::string_view kKeys[] = {"\"initiator\"", "\"first_warning\"", "\"class\""};
   // First lines of report_phrases.cc, and the footer.
-  constexpr std::string_view kHeadlines[] = {" failed first: ", "all ranks failed alike: ", "first fault, on a rank that ", "was ended from outside: ",
+  constexpr std::string_view kHeadlines[] = {" failed first: ", "all ranks failed alike: ", "first fault, on a rank that ", "ended from outside: ",
                                              "undetermined: ", "no failure found"};
   constexpr std::string_view kFooter = "; firstfault ";
   const auto has = [](std::string_view text) { return [text](std::string_view part) { return text.find(part) != std::string_view::npos; }; };

@@ -246,6 +246,9 @@ void FillCompleteness(const Incident& incident, const CorrelateOptions& options,
   if (incident.left_out > 0) {
     out->add_input_problems(Cat(incident.left_out, " events were left out: another job, attempt or time"));
   }
+  if (const int32_t more = ExpectedRanksBeyondList(incident); more > 0) {
+    out->add_input_problems(Cat(more, " more expected ranks left no line and are not listed"));
+  }
   for (const std::string& doubt : incident.window_doubts) out->add_input_problems(doubt);
 }
 
@@ -321,12 +324,8 @@ v1::Hypothesis HypothesisView(const Incident& incident, const Suspect& suspect) 
     }
   }
   if (const Signature* signature = incident.catalogue->Find(suspect.signature)) {
-    for (const std::string& code : signature->row.check()) {
-      const v1::Remedy* check = incident.catalogue->Check(code);
-      if (check == nullptr || check->command().empty()) continue;
-      out.set_separating_control(check->command());
-      break;
-    }
+    const auto& codes = signature->row.check();
+    if (const v1::Remedy* check = ControlOf(incident, {codes.begin(), codes.end()})) out.set_separating_control(check->command());
   }
   return out;
 }

@@ -206,7 +206,7 @@ class Builder {
   }
 
   void SeeWorld(std::optional<int32_t> size) {
-    if (size && *size > 0 && (!incident_.world_size || *size > *incident_.world_size)) incident_.world_size = size;
+    if (size && *size > 0 && *size <= kRankMax && (!incident_.world_size || *size > *incident_.world_size)) incident_.world_size = size;
   }
 
   // Lines that name their rank tell that of lines without: those under the same tag of the file, and those of

@@ -49,6 +49,8 @@ constexpr size_t kLazyLines = 24;
 constexpr size_t kRedrawnBytesMax = kTextBytesMax;
 // How far back a line without a stamp looks for the last stamp before it.
 constexpr size_t kStampBackLines = 40;
+// Peeled lines kept for who asks for them next.
+constexpr size_t kPeeledMax = 4 * kStampBackLines;
 
 struct Match {
   uint32_t signature;
@@ -309,6 +311,7 @@ class SourceScanner::Impl {
 
   // Works on the remembered lines that begin before `limit`.
   void Work(uint64_t limit) {
+    peeled_.clear();  // the window may have moved
     size_t done = 0;
     while (done < pending_.size() && pending_[done].begin < limit) {
       EnsureHead();
@@ -330,7 +333,8 @@ class SourceScanner::Impl {
     cuts.insert(cuts.begin(), 0);
     for (size_t i = 0; i < cuts.size(); ++i) {
       const size_t end = i + 1 < cuts.size() ? cuts[i + 1] : whole.size();
-      auto line = std::make_unique<SourceLine>(hit.begin, whole.substr(cuts[i], end - cuts[i]), habits_);
+      auto line = dirty || cuts.size() > 1 ? std::make_shared<const SourceLine>(hit.begin, whole.substr(cuts[i], end - cuts[i]), habits_)
+                                           : LineAt(hit.begin, hit.end);
       std::vector<Match> matches = MatchLine(*line, hit.patterns);
       if (matches.empty()) continue;
       if (Cancel(matches, *line)) {
@@ -467,20 +471,26 @@ class SourceScanner::Impl {
   }
 
   // A reader whose first line is `first` and that goes on in the window behind it.
-  LineReader ReaderFrom(std::unique_ptr<SourceLine> first, uint64_t line_end, bool can_go_on) {
-    auto shared = std::make_shared<std::unique_ptr<SourceLine>>(std::move(first));
-    auto next = std::make_shared<uint64_t>(line_end + 1);
-    return LineReader([this, shared, next, can_go_on]() -> std::unique_ptr<SourceLine> {
-      if (*shared != nullptr) return std::move(*shared);
-      if (!can_go_on || *next >= scanned_) return nullptr;
-      const uint64_t begin = *next;
-      const uint64_t end = LineEnd(begin);
-      *next = end + 1;
-      return std::make_unique<SourceLine>(begin, Bytes(begin, end), habits_);
+  LineReader ReaderFrom(std::shared_ptr<const SourceLine> first, uint64_t line_end, bool can_go_on) {
+    return LineReader([this, first = std::move(first), next = line_end + 1, can_go_on]() mutable -> std::shared_ptr<const SourceLine> {
+      if (first != nullptr) return std::exchange(first, nullptr);
+      if (!can_go_on || next >= scanned_) return nullptr;
+      const uint64_t begin = next;
+      next = LineEnd(begin) + 1;
+      return LineAt(begin, next - 1);
     });
   }
 
-  void Block(std::unique_ptr<SourceLine> line, const LineHit& hit, std::vector<Match> matches, bool last_piece) {
+  // A line of the window. Blocks end at a line that then begins the next one, and stamps are looked for behind each
+  // event: where every line is one, they would be peeled again and again.
+  std::shared_ptr<const SourceLine> LineAt(uint64_t begin, uint64_t end) const {
+    if (peeled_.size() >= kPeeledMax && !peeled_.contains(begin)) peeled_.erase(peeled_.begin());
+    std::shared_ptr<const SourceLine>& line = peeled_[begin];
+    if (line == nullptr) line = std::make_shared<const SourceLine>(begin, Bytes(begin, end), habits_);
+    return line;
+  }
+
+  void Block(std::shared_ptr<const SourceLine> line, const LineHit& hit, std::vector<Match> matches, bool last_piece) {
     const bool is_traceback = IsTracebackStart(line->message());
     const uint64_t offset = hit.begin;
     // A record that only quotes a traceback is told by its own row.
@@ -806,8 +816,8 @@ class SourceScanner::Impl {
     uint64_t at = offset;
     for (size_t i = 0; i < kStampBackLines && at > base_; ++i) {
       const uint64_t begin = LineBegin(at - 1);
-      const SourceLine line(begin, Bytes(begin, at - 1), habits_);
-      if (line.peeled.prefix.stamp) return line.peeled.prefix.stamp;
+      const auto line = LineAt(begin, at - 1);
+      if (line->peeled.prefix.stamp) return line->peeled.prefix.stamp;
       at = begin;
     }
     return std::nullopt;
@@ -886,6 +896,7 @@ class SourceScanner::Impl {
       sample_end = std::min<uint64_t>(at, End());
     }
     habits_ = LearnHabits(lines);
+    peeled_.clear();
     SampleLines(sample_end, kHeadLines);
   }
 
@@ -947,6 +958,7 @@ class SourceScanner::Impl {
   size_t lazy_left_ = kLazyLines;
   std::vector<uint32_t> lazy_patterns_;
   PrefixHabits habits_;
+  mutable std::map<uint64_t, std::shared_ptr<const SourceLine>> peeled_;  // by offset; views into the window
   std::vector<LineHit> pending_;   // offsets in the source, in order, not yet worked on
   std::set<uint64_t> consumed_;    // lines that already belong to a block
   std::set<std::string> facts_seen_;

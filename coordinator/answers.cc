@@ -34,10 +34,9 @@ absl::StatusOr<std::shared_ptr<const Replay>> Answers::AnswerOf(const RecordingS
   const auto batches = recordings_->Read(summary.key);
   if (!batches.ok()) return batches.status();
   auto replay = std::make_shared<Replay>(ReplayBatches(*engine_, *batches, summary.lost));
-  if (replay->report.job().empty()) {
-    replay->report.set_job(summary.key.job);
-    replay->report.set_attempt(static_cast<int32_t>(summary.key.attempt));
-  }
+  // What the job is called here; its logs may call it otherwise.
+  replay->report.set_job(summary.key.job);
+  replay->report.set_attempt(static_cast<int32_t>(summary.key.attempt));
   const std::lock_guard lock(mutex_);
   answers_[summary.key] = {batches->size(), replay};
   return std::shared_ptr<const Replay>(std::move(replay));

@@ -119,7 +119,7 @@ struct Scenario {
   const char* root;
 };
 constexpr Scenario kScenarios[] = {
-    {"exception", "2", "expected sequence of length 512"},
+    {"exception", "1", "expected sequence of length 512"},
     {"none", "", ""},
 };
 
@@ -128,8 +128,8 @@ TEST_F(RunTest, RealTorchrunJobs) {
   const std::string folder = FIRSTFAULT_SOURCE_DIR "/tests/e2e/torchrun";
   for (const Scenario& scenario : kScenarios) {
     SCOPED_TRACE(scenario.fault);
-    const Outcome outcome = Run(Cat("--keep ", Path(scenario.fault), " -- /usr/bin/python3 ", folder, "/launch.py --standalone --nproc_per_node 4 --tee 3 ", folder, "/train.py"),
-                                Cat("cd ", scratch_.path().string(), "; TRUTH=truth.json OMP_NUM_THREADS=1 GROUP_TIMEOUT=10 FAULT=", scenario.fault, " FAULT_RANK=2"));
+    const Outcome outcome = Run(Cat("--keep ", Path(scenario.fault), " -- /usr/bin/python3 ", folder, "/launch.py --standalone --nproc_per_node 2 --tee 3 ", folder, "/train.py"),
+                                Cat("cd ", scratch_.path().string(), "; TRUTH=truth.json OMP_NUM_THREADS=1 GROUP_TIMEOUT=10 FAULT=", scenario.fault, " FAULT_RANK=1"));
     EXPECT_EQ(outcome.code != 0, *scenario.rank != '\0') << outcome.err;
     if (*scenario.rank == '\0') continue;
     const size_t verdict = outcome.err.rfind(Cat("rank ", scenario.rank, " "));

@@ -14,20 +14,13 @@ namespace {
 
 constexpr char kZeros[4096] = {};
 
-archive* NewArchive(ArchiveStream::Layers layers) {
+archive* NewArchive() {
   archive* a = archive_read_new();
   FF_CHECK(a != nullptr);
-  archive_read_support_filter_gzip(a);
-  archive_read_support_filter_zstd(a);
-  archive_read_support_filter_xz(a);
-  archive_read_support_filter_bzip2(a);
-  archive_read_support_filter_lz4(a);
-  archive_read_support_format_raw(a);
   archive_read_support_format_empty(a);
-  if (layers == ArchiveStream::Layers::kAny) {
-    archive_read_support_format_tar(a);
-    archive_read_support_format_zip(a);
-  }
+  archive_read_support_format_tar(a);
+  archive_read_support_format_zip(a);
+  archive_read_set_option(a, "tar", "read_concatenated_archives", "1");
   return a;
 }
 
@@ -36,14 +29,13 @@ bool Readable(int result) { return result == ARCHIVE_OK || result == ARCHIVE_WAR
 
 }  // namespace
 
-ArchiveStream::ArchiveStream(int fd) : archive_(NewArchive(Layers::kAny)) {
+ArchiveStream::ArchiveStream(int fd) : archive_(NewArchive()) {
   lseek(fd, 0, SEEK_SET);
   const int result = archive_read_open_fd(archive_, fd, kReadChunkBytes);
   if (!Readable(result)) Fail(result);
 }
 
-ArchiveStream::ArchiveStream(ByteStream* packed, Layers layers)
-    : archive_(NewArchive(layers)), packed_(packed) {
+ArchiveStream::ArchiveStream(ByteStream* packed) : archive_(NewArchive()), packed_(packed) {
   const int result = archive_read_open(archive_, this, nullptr, ReadPacked, nullptr);
   if (!Readable(result)) Fail(result);
 }
@@ -87,21 +79,22 @@ bool ArchiveStream::NextMember(Member* next) {
   do {
     result = archive_read_next_header(archive_, &entry_);
   } while (result == ARCHIVE_RETRY);
-  if (result == ARCHIVE_EOF) return false;
+  if (result == ARCHIVE_EOF) {
+    if (packed_ != nullptr) failure_ = packed_->failure();
+    return false;
+  }
   if (!Readable(result)) {
     Fail(result);
     return false;
   }
   in_member_ = true;
   Member member;
-  if (archive_format(archive_) != ARCHIVE_FORMAT_RAW) {
-    // In the C locale only one of the two forms of a name exists.
-    const char* name = archive_entry_pathname_utf8(entry_);
-    if (name == nullptr) name = archive_entry_pathname(entry_);
-    member.name = name != nullptr ? name : "unnamed";
-    member.is_file = archive_entry_filetype(entry_) == AE_IFREG && archive_entry_hardlink(entry_) == nullptr;
-    member.is_encrypted = archive_entry_is_encrypted(entry_) != 0;
-  }
+  // In the C locale only one of the two forms of a name exists.
+  const char* name = archive_entry_pathname_utf8(entry_);
+  if (name == nullptr) name = archive_entry_pathname(entry_);
+  member.name = name != nullptr ? name : "unnamed";
+  member.is_file = archive_entry_filetype(entry_) == AE_IFREG && archive_entry_hardlink(entry_) == nullptr;
+  member.is_encrypted = archive_entry_is_encrypted(entry_) != 0;
   if (archive_entry_mtime_is_set(entry_)) {
     member.modified_ns =
         int64_t{archive_entry_mtime(entry_)} * 1'000'000'000 + archive_entry_mtime_nsec(entry_);

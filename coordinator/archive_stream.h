@@ -1,9 +1,8 @@
-// archive_stream.h: unpacks compressed files and archives while they are read.
+// archive_stream.h: unpacks tar and zip archives while they are read.
 //
-// Why:     logs arrive as rank0.log.gz, logs.tar.zst and bundle.zip; nothing is unpacked to disk.
-// Model:   NextMember() steps to a member, Next() gives its bytes. A plain compressed file is an archive
-//          of one member without a name. Only built-in filters are enabled: some of libarchive's others
-//          start programs.
+// Why:     logs arrive as logs.tar.zst and bundle.zip; nothing is unpacked to disk.
+// Model:   NextMember() steps to a member, Next() gives its bytes. What is compressed as a whole is undone before
+//          (compressed_stream.h). Archives that follow each other in one file are one.
 // Errors:  failure() is about the last call. A member that cannot be read leaves the others readable, as far
 //          as the format allows.
 // Threads: one thread.
@@ -25,18 +24,15 @@ namespace firstfault {
 class ArchiveStream : public ByteStream {
  public:
   struct Member {
-    std::string name;  // empty: the content of a plain compressed file
+    std::string name;
     bool is_file = true;
     bool is_encrypted = false;
     std::optional<int64_t> modified_ns;
   };
-  // What may be inside: a member of an archive is only ever uncompressed.
-  enum class Layers { kAny, kCompressionOnly };
-
   // From a file that can be sought, as the table of contents of a zip needs. Does not close `fd`.
   explicit ArchiveStream(int fd);
   // From a stream, which must outlive this.
-  ArchiveStream(ByteStream* packed, Layers layers);
+  explicit ArchiveStream(ByteStream* packed);
   ~ArchiveStream() override;
   ArchiveStream(const ArchiveStream&) = delete;
   ArchiveStream& operator=(const ArchiveStream&) = delete;

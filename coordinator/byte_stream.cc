@@ -98,6 +98,7 @@ PeekedStream::PeekedStream(ByteStream* inner, size_t head_bytes, std::string* he
     head_->append(after_head_.bytes.substr(0, take));
     after_head_.bytes.remove_prefix(take);
   }
+  if (head_->empty()) failure_ = inner_->failure();
 }
 
 bool PeekedStream::Next(Block* block) {

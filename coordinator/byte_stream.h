@@ -64,7 +64,7 @@ class PipeStream : public ByteStream {
   std::string* buffer_;
 };
 
-// A stream whose first bytes are known before it is read.
+// A stream whose first bytes are known before it is read. One that broke off before them has its failure() at once.
 class PeekedStream : public ByteStream {
  public:
   // Reads up to `head_bytes` of data from `inner` into `head`, which becomes the first block.

@@ -4,6 +4,9 @@
 #include <cstring>
 #include <iterator>
 
+#include "coordinator/compressed_stream.h"
+#include "coordinator/utf16_stream.h"
+
 namespace firstfault {
 namespace {
 
@@ -16,10 +19,6 @@ struct MagicRow {
 };
 
 constexpr MagicRow kMagic[] = {
-    {0, "\x1f\x8b\x08"sv, ContentKind::kCompressed},              // gzip
-    {0, "\x28\xb5\x2f\xfd"sv, ContentKind::kCompressed},          // zstd
-    {0, "\xfd\x37\x7a\x58\x5a\x00"sv, ContentKind::kCompressed},  // xz
-    {0, "\x04\x22\x4d\x18"sv, ContentKind::kCompressed},          // lz4 frame
     {257, "ustar"sv, ContentKind::kTar},                          // POSIX and GNU tar
     {0, "PK\x03\x04"sv, ContentKind::kZip},                       //
     {0, "PK\x05\x06"sv, ContentKind::kZip},                       // empty zip
@@ -43,8 +42,7 @@ constexpr MagicRow kMagic[] = {
     {0, "GGUF"sv, ContentKind::kBinary},                //
     {0, "7z\xbc\xaf\x27\x1c"sv, ContentKind::kBinary},  // 7-Zip
     {0, "!<arch>\n"sv, ContentKind::kBinary},           // static libraries
-    {0, "\xff\xfe"sv, ContentKind::kBinary},            // UTF-16
-    {0, "\xfe\xff"sv, ContentKind::kBinary},            //
+    {0, "\xff\xfe\0\0"sv, ContentKind::kBinary},        // UTF-32
     {0, ":W&B"sv, ContentKind::kBinary},                // wandb run file
     {0, "LPKSHHRH"sv, ContentKind::kBinary},            // systemd journal file
 };
@@ -60,13 +58,6 @@ bool IsControl(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return (byte < 0x20) & (byte != '\t') & (byte != '\n') & (byte != '\r') & (byte != '\f') & (byte != '\b') &
          (byte != 0x1b);
-}
-
-// "BZh", the block size, then the mark of a block or of the end.
-bool IsBzip2(std::string_view head) {
-  if (head.size() < 10 || !head.starts_with("BZh") || head[3] < '1' || head[3] > '9') return false;
-  const std::string_view mark = head.substr(4, 6);
-  return mark == "1AY&SY"sv || mark == "\x17\x72\x45\x38\x50\x90"sv;
 }
 
 // Bytes of `head` that lie in long runs of NULs.
@@ -86,7 +77,8 @@ ContentKind ContentKindOf(std::string_view head) {
   for (const MagicRow& row : kMagic) {
     if (head.size() >= row.offset && head.substr(row.offset).starts_with(row.bytes)) return row.kind;
   }
-  if (IsBzip2(head)) return ContentKind::kCompressed;
+  if (IsCompressed(head)) return ContentKind::kCompressed;
+  if (BeginsAsUtf16(head)) return ContentKind::kUtf16;
   const size_t holes = HoleBytes(head);
   const auto controls = static_cast<size_t>(std::count_if(head.begin(), head.end(), IsControl)) - holes;
   return controls * kControlShareMax > head.size() - holes ? ContentKind::kBinary : ContentKind::kText;
@@ -96,7 +88,7 @@ bool IsVerdictDocument(std::string_view head) {
   // What only a verdict's JSON has as keys, and no log line of one object.
   constexpr std::string_view kKeys[] = {"\"initiator\"", "\"first_warning\"", "\"class\""};
   // First lines of report_phrases.cc, and the footer.
-  constexpr std::string_view kHeadlines[] = {" failed first: ", "all ranks failed alike: ", "first fault, on a rank that ", "was ended from outside: ",
+  constexpr std::string_view kHeadlines[] = {" failed first: ", "all ranks failed alike: ", "first fault, on a rank that ", "ended from outside: ",
                                              "undetermined: ", "no failure found"};
   constexpr std::string_view kFooter = "; firstfault ";
   const auto has = [](std::string_view text) { return [text](std::string_view part) { return text.find(part) != std::string_view::npos; }; };

@@ -19,8 +19,9 @@ inline constexpr size_t kHeadBytes = 64 << 10;
 
 enum class ContentKind : uint8_t {
   kText,
+  kUtf16,
   kBinary,
-  kCompressed,  // gzip, zstd, xz, bzip2, lz4: a log or a tar inside
+  kCompressed,  // compressed_stream.h undoes it: a log or a tar inside
   kTar,
   kZip,
 };

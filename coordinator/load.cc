@@ -55,12 +55,8 @@ absl::StatusOr<LoadedSources> LoadSources(const Engine& engine, const std::vecto
     if (!loaded.ok()) return loaded.status();
     map = std::move(*loaded);
   }
-  std::vector<ZoneRule> zones;
-  for (const std::string& flag : options.zones) {
-    auto zone = ParseZoneRule(flag);
-    if (!zone.ok()) return zone.status();
-    zones.push_back(std::move(*zone));
-  }
+  const auto zones = ParseZoneRules(options.zones);
+  if (!zones.ok()) return zones.status();
   LoadedSources out;
   ScanningVisitor visitor(engine, options, &out.digests);
   ReadOptions read;
@@ -68,13 +64,18 @@ absl::StatusOr<LoadedSources> LoadSources(const Engine& engine, const std::vecto
   const auto summary = ReadSources(paths, read, &visitor);
   if (!summary.ok()) return summary.status();
   AddProblems(*summary, &out.problems);
+  out.broken_off = summary->broken_off;
 
   std::vector<SourceInfo*> infos;
   for (SourceDigest& digest : out.digests) infos.push_back(&digest.info);
   NameHostsBySiblings(infos);
-  for (SourceInfo* info : infos) ApplyZones(zones, options.now_ns, info);
+  for (SourceInfo* info : infos) ApplyZones(*zones, options.now_ns, info);
+  const std::vector<const SourceInfo*> sources(infos.begin(), infos.end());
+  for (const std::string& flag : UnusedZones(*zones, sources)) {
+    out.problems.push_back(Cat("--timezone ", flag, " fits the host of none of the sources: check the name, or tell hosts with --map."));
+  }
   if (map) {
-    for (const std::string& line : map->UnusedLines({infos.begin(), infos.end()})) {
+    for (const std::string& line : map->UnusedLines(sources)) {
       out.problems.push_back(Cat(line, " fits none of the sources: check its name pattern."));
     }
   }

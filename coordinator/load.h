@@ -30,6 +30,7 @@ struct LoadOptions {
 struct LoadedSources {
   std::vector<SourceDigest> digests;  // by path
   std::vector<std::string> problems;  // what could not be read, in sentences
+  int64_t broken_off = 0;             // logs that were begun and not read to their end
 };
 
 absl::StatusOr<LoadedSources> LoadSources(const Engine& engine, const std::vector<std::string>& paths,

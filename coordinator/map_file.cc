@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <map>
 
 #include "correlate/text.h"
 #include "correlate/utf8.h"
@@ -66,10 +67,16 @@ bool GlobMatches(const std::string& glob, const std::string& path) {
   return false;
 }
 
+bool Fits(const ZoneRule& rule, const SourceInfo& info) {
+  return fnmatch(rule.host.c_str(), info.host ? info.host->value.c_str() : "", 0) == 0;
+}
+
 }  // namespace
 
 absl::StatusOr<SourceMap> SourceMap::Parse(std::string_view name, std::string_view text) {
   SourceMap map;
+  // By glob and key: the value, and the line that gives it.
+  std::map<std::pair<std::string_view, std::string_view>, std::pair<std::string_view, std::string>> given;
   int number = 0;
   for (const std::string_view line : Split(text, '\n')) {
     ++number;
@@ -95,6 +102,11 @@ absl::StatusOr<SourceMap> SourceMap::Parse(std::string_view name, std::string_vi
       }
       if (const auto complaint = Complaint(row->form, value); !complaint.empty()) {
         return error(Cat("'", words[i], "' ", complaint));
+      }
+      const auto [before, fresh] = given.try_emplace({words[0], key}, value, parsed.place);
+      if (!fresh && before->second.first != value) {
+        return error(Cat("'", words[i], "' contradicts '", key, "=", before->second.first, "' of ", before->second.second,
+                         " for the same files; keep one of them"));
       }
       parsed.fields.emplace_back(row->field, value);
     }
@@ -139,7 +151,7 @@ absl::StatusOr<ZoneRule> ParseZoneRule(std::string_view flag) {
     return absl::InvalidArgumentError(
         Cat("--timezone ", flag, ": write HOST=ZONE, for example 'n03=+02:00' or '*=UTC'"));
   }
-  ZoneRule rule{std::string(flag.substr(0, equals)), absl::UTCTimeZone()};
+  ZoneRule rule{std::string(flag), std::string(flag.substr(0, equals)), absl::UTCTimeZone()};
   const std::string zone(flag.substr(equals + 1));
   if (zone == "UTC" || zone == "Z") return rule;
   int hours = 0, minutes = 0, length = 0;
@@ -159,10 +171,32 @@ absl::StatusOr<ZoneRule> ParseZoneRule(std::string_view flag) {
           "' is no known zone; use UTC, +hh:mm or a name such as Europe/Berlin"));
 }
 
-void ApplyZones(const std::vector<ZoneRule>& rules, int64_t now_ns, SourceInfo* info) {
-  const std::string host = info->host ? info->host->value : "";
+absl::StatusOr<std::vector<ZoneRule>> ParseZoneRules(const std::vector<std::string>& flags) {
+  std::vector<ZoneRule> rules;
+  for (const std::string& flag : flags) {
+    auto rule = ParseZoneRule(flag);
+    if (!rule.ok()) return rule.status();
+    for (const ZoneRule& other : rules) {
+      if (other.host != rule->host || other.zone == rule->zone) continue;
+      return absl::InvalidArgumentError(Cat("--timezone ", flag, " contradicts --timezone ", other.flag, "; keep one of them"));
+    }
+    rules.push_back(*std::move(rule));
+  }
+  return rules;
+}
+
+std::vector<std::string> UnusedZones(const std::vector<ZoneRule>& rules, const std::vector<const SourceInfo*>& sources) {
+  std::vector<std::string> out;
   for (const ZoneRule& rule : rules) {
-    if (fnmatch(rule.host.c_str(), host.c_str(), 0) != 0) continue;
+    const bool used = std::any_of(sources.begin(), sources.end(), [&](const SourceInfo* info) { return Fits(rule, *info); });
+    if (!used) out.push_back(rule.flag);
+  }
+  return out;
+}
+
+void ApplyZones(const std::vector<ZoneRule>& rules, int64_t now_ns, SourceInfo* info) {
+  for (const ZoneRule& rule : rules) {
+    if (!Fits(rule, *info)) continue;
     const absl::Time when = absl::FromUnixNanos(info->modified_ns.value_or(now_ns));
     info->zone_minutes = rule.zone.At(when).offset / 60;
   }

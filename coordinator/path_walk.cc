@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -26,18 +27,22 @@ class Walk {
   explicit Walk(ReadProblems* problems) : problems_(problems) {}
 
   void Named(const std::string& path) {
+    struct stat st;
     if (path == "-") {
-      if (!saw_stdin_) found_.files.push_back({path, true, true});
-      saw_stdin_ = true;
+      // A regular file behind it is known by its path as well.
+      if (std::exchange(saw_stdin_, true)) return;
+      const bool seen = fstat(STDIN_FILENO, &st) == 0 && !S_ISREG(st.st_mode) && SeenBefore(st);
+      if (seen) return problems_->Add(Trouble::kPipeTwice, "standard input");
+      found_.files.push_back({path, true, true});
       return;
     }
-    struct stat st;
     if (stat(path.c_str(), &st) != 0) return NotThere(path);
     if (S_ISDIR(st.st_mode)) {
       folders_.push_back(path);
     } else if (S_ISREG(st.st_mode)) {
       File(path, st, true);
     } else if (S_ISFIFO(st.st_mode)) {
+      if (SeenBefore(st)) return problems_->Add(Trouble::kPipeTwice, path);
       found_.files.push_back({path, true, true});
     } else {
       problems_->Add(Trouble::kCannotOpen, path, "a socket or device, not a log");

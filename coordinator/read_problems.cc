@@ -25,13 +25,18 @@ constexpr std::array<TroubleRow, static_cast<size_t>(Trouble::kCount)> kRows = {
      "more files became shorter while they were read"},
     {"is a pipe, socket or device in a folder and was skipped", "name it on the command line if it is a log",
      "more pipes, sockets or devices in folders were skipped"},
+    {"is a pipe that was named before, and is read once", "name it once", "more pipes were named before"},
     {"is damaged and was read up to the damage", "copy or pack it again",
      "more archives are damaged and were read up to the damage"},
+    {"has more behind its compressed data, which was not read", "cut it off with tail -c and give it as a file of its own",
+     "more files have something behind their compressed data"},
     {"is encrypted and was not read", "decrypt it first", "more encrypted files were not read"},
     {"is an archive inside an archive and was not read", "unpack the outer one first",
      "more archives inside archives were not read"},
     {"unpacks to more than the limit and was read up to it", "unpack it yourself if it is what it says",
      "more files unpack to more than the limit and were read up to it"},
+    {"needs more memory to unpack than the limit and was not read", "unpack it first",
+     "more files need more memory to unpack than the limit"},
     {"has more members than the limit; the rest was not read", "unpack it and give the part that matters",
      "more archives have more members than the limit"},
     {"holds more files than the limit; the rest was not read", "give the folder of one job",
@@ -52,6 +57,13 @@ void ReadProblems::Add(Trouble trouble, std::string_view path, std::string_view 
   std::string sentence = Cat(path, " ", kRows[index].one);
   if (!detail.empty()) sentence += Cat(" (", detail, ")");
   kind.named.push_back(Cat(sentence, ": ", kRows[index].remedy, "."));
+}
+
+int64_t ReadProblems::broken_off() const {
+  constexpr Trouble kBrokenOff[] = {Trouble::kReadFailed, Trouble::kShrank, Trouble::kDamaged, Trouble::kMoreBehind, Trouble::kTooManyBytes};
+  int64_t count = 0;
+  for (const Trouble trouble : kBrokenOff) count += kinds_[static_cast<size_t>(trouble)].count;
+  return count;
 }
 
 std::vector<std::string> ReadProblems::Sentences() const {

@@ -25,10 +25,13 @@ enum class Trouble : uint8_t {
   kReadFailed,
   kShrank,
   kSpecialFile,
+  kPipeTwice,
   kDamaged,
+  kMoreBehind,
   kEncrypted,
   kNestedArchive,
   kTooManyBytes,
+  kTooMuchMemory,
   kTooManyMembers,
   kTooManyFiles,
   kNotDecoded,
@@ -50,6 +53,8 @@ class ReadProblems {
 
   void Add(Trouble trouble, std::string_view path, std::string_view detail = {});
   std::vector<std::string> Sentences() const;
+  // How many logs were begun and not read to their end.
+  int64_t broken_off() const;
 
  private:
   struct Kind {

@@ -29,7 +29,9 @@ std::string CauseTag(const v1::Report& report) {
 // What a scheduler or an operator ends did not fail, and the place is where it was seen.
 std::string EndedLine(const v1::Report& report) {
   const std::string place = report.has_initiator() ? Cat(", seen on ", PlacePhrase(report.initiator())) : "";
-  return Cat(report.job().empty() ? "the job" : Cat("job ", report.job()), " was ended from outside: ", report.title(), place);
+  const bool says_job = report.title().find("job") != std::string::npos;
+  const std::string job = report.job().empty() ? "" : Cat(says_job ? " (" : " (job ", report.job(), ")");
+  return Cat("ended from outside: ", report.title(), job, place);
 }
 
 std::string Subject(const v1::Report& report) {

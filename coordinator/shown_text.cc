@@ -99,6 +99,18 @@ size_t BytesThatFit(std::string_view text, size_t columns) {
   return at;
 }
 
+// A cut inside a word makes another word of it (4.52 GiB would read .52 GiB): back to the blank before it, unless
+// the word is most of what is kept.
+std::string_view WholeWordsOfFront(std::string_view front) {
+  const size_t blank = front.rfind(' ');
+  return blank == std::string_view::npos || blank < front.size() / 2 ? front : front.substr(0, blank + 1);
+}
+
+std::string_view WholeWordsOfBack(std::string_view back) {
+  const size_t blank = back.find(' ');
+  return blank == std::string_view::npos || blank > back.size() / 2 ? back : back.substr(blank);
+}
+
 }  // namespace
 
 std::string Printable(std::string_view text) {
@@ -149,7 +161,7 @@ std::string CutMiddle(std::string_view printable, size_t columns) {
     skipped += Width(next);
     at += next.length;
   }
-  return Cat(front, kGap, printable.substr(at));
+  return Cat(WholeWordsOfFront(front), kGap, WholeWordsOfBack(printable.substr(at)));
 }
 
 std::string CutAround(std::string_view before, std::string_view kept, std::string_view after, size_t columns) {
@@ -161,7 +173,7 @@ std::string CutAround(std::string_view before, std::string_view kept, std::strin
   const size_t front_room = std::min(front, std::max(room / 2, room - std::min(room, back)));
   const size_t back_room = room - front_room;
   const std::string tail = back <= back_room ? std::string(after)
-                                             : Cat(after.substr(0, BytesThatFit(after, back_room - kGap.size())), kGap);
+                                             : Cat(WholeWordsOfFront(after.substr(0, BytesThatFit(after, back_room - kGap.size()))), kGap);
   return Cat(CutMiddle(before, front_room), kept, tail);
 }
 

@@ -24,7 +24,7 @@ std::string Printable(std::string_view text);
 size_t Columns(std::string_view printable);
 
 // At most `columns` wide: the middle gives way to "...", since log lines have who and when at the front and
-// the numbers at the end.
+// the numbers at the end. Words are not cut, unless one is most of what is left.
 std::string CutMiddle(std::string_view printable, size_t columns);
 
 // A line in three parts, of which the middle one is why it is shown: at most `columns` wide, cut before and

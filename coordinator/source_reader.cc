@@ -14,11 +14,13 @@
 
 #include "coordinator/archive_stream.h"
 #include "coordinator/byte_stream.h"
+#include "coordinator/compressed_stream.h"
 #include "coordinator/content_kind.h"
 #include "coordinator/decode.h"
 #include "coordinator/path_walk.h"
 #include "coordinator/read_problems.h"
 #include "coordinator/source_names.h"
+#include "coordinator/utf16_stream.h"
 #include "correlate/text.h"
 
 namespace firstfault {
@@ -115,6 +117,7 @@ class Reader {
     summary_.not_logs = input.not_logs;
     for (const InputFile& file : input.files) ReadFile(file);
     summary_.problems = problems_.Sentences();
+    summary_.broken_off = problems_.broken_off();
     return std::move(summary_);
   }
 
@@ -151,9 +154,12 @@ class Reader {
 
   void ReadItem(ByteStream* bytes, const Item& item) {
     PeekedStream stream(bytes, kHeadBytes, &heads_[static_cast<size_t>(item.layer)]);
+    if (stream.failure()) return AddFailure(stream.failure(), item);
     switch (ContentKindOf(stream.head())) {
       case ContentKind::kText:
         return ReadText(&stream, item);
+      case ContentKind::kUtf16:
+        return ReadUtf16(&stream, item);
       case ContentKind::kBinary:
         return CountBinary(item);
       case ContentKind::kCompressed:
@@ -161,20 +167,33 @@ class Reader {
         if (item.layer == Layer::kOpened || item.layer == Layer::kUnpacked) {
           return problems_.Add(Trouble::kNestedArchive, item.path);
         }
-        return Unpack(&stream, item, ArchiveStream::Layers::kCompressionOnly);
+        return Decompress(&stream, item);
       case ContentKind::kZip:
         // Checkpoints, wheels, jars and spreadsheets are zips too.
         if (!item.path.ends_with(".zip") && !(item.named && item.fd < 0)) return CountBinary(item);
         if (item.fd >= 0 && HoldsCheckpoint(item.fd, options_.limits.members_max)) return CountBinary(item);
-        return UnpackOuter(&stream, item);
+        return Unpack(&stream, item);
       case ContentKind::kTar:
-        return UnpackOuter(&stream, item);
+        return Unpack(&stream, item);
     }
   }
 
-  void UnpackOuter(ByteStream* stream, const Item& item) {
-    if (item.layer > Layer::kOpened) return problems_.Add(Trouble::kNestedArchive, item.path);
-    Unpack(stream, item, ArchiveStream::Layers::kAny);
+  void ReadUtf16(ByteStream* bytes, const Item& item) {
+    Utf16Stream decoded(bytes);
+    PeekedStream text(&decoded, kHeadBytes, &utf16_head_);
+    // The mark alone proves little: other formats may begin so.
+    if (ContentKindOf(text.head()) != ContentKind::kText) return CountBinary(item);
+    ReadText(&text, item);
+  }
+
+  void Decompress(ByteStream* packed, const Item& outer) {
+    CompressedStream unpacked(packed, &unpacked_[static_cast<size_t>(outer.layer)]);
+    LimitedStream limited(&unpacked, options_.limits.unpacked_bytes_max);
+    Item item = outer;
+    item.fd = -1;
+    item.layer = outer.layer == Layer::kFile ? Layer::kOpened : Layer::kUnpacked;
+    if (unpacked.modified_ns()) item.modified_ns = unpacked.modified_ns();
+    ReadItem(&limited, item);
   }
 
   void CountBinary(const Item& item) {
@@ -187,12 +206,13 @@ class Reader {
     }
   }
 
-  void Unpack(ByteStream* packed, const Item& item, ArchiveStream::Layers layers) {
+  void Unpack(ByteStream* packed, const Item& item) {
+    if (item.layer > Layer::kOpened) return problems_.Add(Trouble::kNestedArchive, item.path);
     std::optional<ArchiveStream> archive;
-    if (item.fd >= 0 && layers == ArchiveStream::Layers::kAny) {
+    if (item.fd >= 0) {
       archive.emplace(item.fd);  // a zip's table of contents stands at its end
     } else {
-      archive.emplace(packed, layers);
+      archive.emplace(packed);
     }
     int64_t members = 0;
     ArchiveStream::Member member;
@@ -203,22 +223,13 @@ class Reader {
       ReadMember(&*archive, member, item);
     }
     AddFailure(archive->failure(), item);
-    if (members == 0 && !archive->failure()) {  // nothing was compressed
-      Begin(Named(item, {}));
-      End(0);
-    }
   }
 
   void ReadMember(ArchiveStream* archive, const ArchiveStream::Member& member, const Item& outer) {
-    const bool file = outer.layer == Layer::kFile;
-    Item item{outer.path, outer.modified_ns, -1, false, file ? Layer::kOpened : Layer::kUnpacked};
-    if (!member.name.empty()) {
-      if (!member.is_file || HasPart(member.name, IsHiddenName)) return;
-      if (IsCodeOrDocument(member.name)) return void(++summary_.not_logs);
-      item.path = MemberPath(outer.path, member.name);
-      item.layer = Layer::kMember;
-      if (member.is_encrypted) return problems_.Add(Trouble::kEncrypted, item.path);
-    }
+    if (!member.is_file || HasPart(member.name, IsHiddenName)) return;
+    if (IsCodeOrDocument(member.name)) return void(++summary_.not_logs);
+    Item item{MemberPath(outer.path, member.name), outer.modified_ns, -1, false, Layer::kMember};
+    if (member.is_encrypted) return problems_.Add(Trouble::kEncrypted, item.path);
     if (member.modified_ns) item.modified_ns = member.modified_ns;
     LimitedStream limited(archive, options_.limits.unpacked_bytes_max);
     ReadItem(&limited, item);
@@ -287,8 +298,8 @@ class Reader {
   ReadProblems problems_;
   ReadSummary summary_;
   // Reused from source to source: 20,000 small files must not cost 20,000 large allocations.
-  std::string buffer_, decoded_;
-  std::array<std::string, static_cast<size_t>(Layer::kCount)> heads_;
+  std::string buffer_, decoded_, utf16_head_;
+  std::array<std::string, static_cast<size_t>(Layer::kCount)> heads_, unpacked_;
 };
 
 }  // namespace
@@ -300,7 +311,7 @@ std::string BinarySentence(const ReadSummary& summary) {
   for (const std::string& path : summary.binary_named) names += Cat(names.empty() ? "" : ", ", path);
   if (count > static_cast<int64_t>(summary.binary_named.size())) names += ", ...";
   return Cat(count == 1 ? "1 file is not text and was not read (" : Cat(count, " files are not text and were not read ("), names,
-             "); logs in UTF-16 must be converted to UTF-8.");
+             "); a log in UTF-16 without a byte order mark must be converted: iconv -f UTF-16LE -t UTF-8.");
 }
 
 absl::StatusOr<ReadSummary> ReadSources(const std::vector<std::string>& paths, const ReadOptions& options,

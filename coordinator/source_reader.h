@@ -3,7 +3,7 @@
 // Why:     people have logs as folders, tarballs and collectors' exports; the engine reads lines. All
 //          input of `diagnose` passes through here, in one order, once.
 // Model:   collect the files (path_walk.h), sniff each (content_kind.h), unpack while reading
-//          (archive_stream.h), name it (source_names.h), decode collectors' records (decode.h). An archive
+//          (compressed_stream.h, archive_stream.h), name it (source_names.h), decode collectors' records (decode.h). An archive
 //          member is a source "logs.tar.gz/n01/train.log"; its own compression, if any, is undone too.
 // Units:   bytes of the unpacked source.
 // Errors:  what cannot be read is a sentence in ReadSummary::problems, and the rest is read. NotFound only
@@ -57,6 +57,7 @@ struct ReadSummary {
   int64_t not_logs = 0;         // source code and documents in folders and archives
   int64_t duplicates = 0;       // files that were read under another name
   uint64_t bytes = 0;           // text read, before decoding
+  int64_t broken_off = 0;       // logs that were begun and not read to their end
   std::vector<std::string> problems;
 };
 

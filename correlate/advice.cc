@@ -182,22 +182,6 @@ bool NamesUnknown(std::string_view text) {
   return false;
 }
 
-// The first control that fits: what belongs to another scheduler than the one heard does not, nor what asks a
-// living process where a launcher has seen the end. Where none fits, the first that needs no living process.
-const v1::Remedy* ControlOf(const Incident& incident, const std::vector<std::string>& codes) {
-  const std::set<std::string_view> heard = ProducersHeard(incident);
-  const v1::Remedy* other = nullptr;
-  for (const std::string& code : codes) {
-    const v1::Remedy* check = incident.catalogue->Check(code);
-    if (check == nullptr || check->command().empty() || (check->live() && !incident.ends.empty())) continue;
-    const bool fits = check->needs().empty() || std::any_of(check->needs().begin(), check->needs().end(),
-                                                            [&](const std::string& producer) { return heard.contains(producer); });
-    if (fits) return check;
-    if (other == nullptr) other = check;
-  }
-  return other;
-}
-
 // Without the sentences that speak of what these logs do not show.
 std::string OnlyKnown(const std::string& text) {
   std::string out;
@@ -211,6 +195,18 @@ std::string OnlyKnown(const std::string& text) {
 }
 
 }  // namespace
+
+const v1::Remedy* ControlOf(const Incident& incident, const std::vector<std::string>& codes) {
+  const std::set<std::string_view> heard = ProducersHeard(incident);
+  for (const std::string& code : codes) {
+    const v1::Remedy* check = incident.catalogue->Check(code);
+    if (check == nullptr || check->command().empty() || (check->live() && !incident.ends.empty())) continue;
+    const bool fits = check->needs().empty() || std::any_of(check->needs().begin(), check->needs().end(),
+                                                            [&](const std::string& producer) { return heard.contains(producer); });
+    if (fits) return check;
+  }
+  return nullptr;
+}
 
 std::string FillPlaceholders(const std::string& text, const Fields& fields) {
   std::string out;

@@ -20,6 +20,10 @@ namespace firstfault {
 // `oom`: the arithmetic, where memory ran out.
 v1::Advice AdviseOn(const Incident& incident, const Suspect& culprit, const std::optional<OomAnswer>& oom);
 
+// The first of these controls that fits: what belongs to another scheduler than the one heard does not, nor what asks
+// a living process where a launcher has seen the end. Null where none does.
+const v1::Remedy* ControlOf(const Incident& incident, const std::vector<std::string>& codes);
+
 // What to collect where nobody could be named, or not why: first what was not read, then what must be run.
 std::vector<std::string> WouldSettle(const Incident& incident, const std::vector<Suspect>& suspects);
 

@@ -3,6 +3,7 @@
 #include <re2/filtered_re2.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <numeric>
 
@@ -11,46 +12,52 @@
 namespace firstfault {
 namespace {
 
+constexpr size_t kKeyBytes = LiteralFinder::kKeyBytes;
+constexpr size_t kGroupBytes = LiteralFinder::kGroupBytes;
+
 // What an anchor costs: false alarms on healthy lines are worst, then short literals.
 struct Cost {
-  size_t healthy_hits;
+  size_t stops;
   size_t shortness;
   auto operator<=>(const Cost&) const = default;
 };
 
-Cost CostOf(const std::string& anchor, std::string_view healthy) {
-  size_t hits = 0;
-  for (size_t at = healthy.find(anchor); at != std::string_view::npos; at = healthy.find(anchor, at + 1)) ++hits;
-  return {hits, anchor.size() > 64 ? 0 : 64 - anchor.size()};
+Cost CostOf(const std::string& anchor, const HealthyText& healthy) {
+  return {healthy.QuietKeys(anchor).stops, anchor.size() > 64 ? 0 : 64 - anchor.size()};
 }
-
-constexpr size_t kKeyBytes = LiteralFinder::kKeyBytes;
-// How often healthy text has each group of bytes that the finder looks up.
-class HealthyGroups {
- public:
-  explicit HealthyGroups(std::string_view healthy) {
-    for (size_t at = 0; at + LiteralFinder::kGroupBytes <= healthy.size(); ++at) ++count_[healthy.substr(at, LiteralFinder::kGroupBytes)];
-  }
-  size_t StopsAt(std::string_view key) const {
-    size_t stops = 0;
-    for (size_t at = 0; at + LiteralFinder::kGroupBytes <= key.size(); ++at) {
-      const auto it = count_.find(key.substr(at, LiteralFinder::kGroupBytes));
-      if (it != count_.end()) stops += it->second;
-    }
-    return stops;
-  }
-
- private:
-  std::map<std::string_view, size_t> count_;
-};
 
 }  // namespace
 
-std::vector<std::string> FindAnchors(const std::string& regex, std::string_view healthy) {
+HealthyText::HealthyText(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (size_t at = 0; at + kGroupBytes <= text.size(); ++at) ++count_[text.substr(at, kGroupBytes)];
+}
+
+size_t HealthyText::StopsAt(std::string_view key) const {
+  size_t stops = 0;
+  for (size_t at = 0; at + kGroupBytes <= key.size(); ++at) {
+    const auto it = count_.find(key.substr(at, kGroupBytes));
+    if (it != count_.end()) stops += it->second;
+  }
+  return stops;
+}
+
+HealthyText::Quiet HealthyText::QuietKeys(std::string_view literal) const {
+  Quiet out{SIZE_MAX, {}};
+  for (uint32_t at = 0; at + kKeyBytes <= literal.size(); ++at) {
+    const size_t stops = StopsAt(literal.substr(at, kKeyBytes));
+    if (stops > out.stops) continue;
+    if (stops < out.stops) out = {stops, {}};
+    out.at.push_back(at);
+  }
+  return out;
+}
+
+std::vector<std::string> FindAnchors(const std::string& regex, const HealthyText& healthy) {
   RE2::Options options;
   options.set_encoding(RE2::Options::EncodingLatin1);
   options.set_log_errors(false);
-  re2::FilteredRE2 filter(LiteralFinder::kKeyBytes);
+  re2::FilteredRE2 filter(kKeyBytes);
   int id = 0;
   if (filter.Add(regex, options, &id) != RE2::NoError) return {};
   std::vector<std::string> atoms;
@@ -88,22 +95,13 @@ std::vector<std::string> FindAnchors(const std::string& regex, std::string_view 
   return anchors;
 }
 
-std::vector<uint32_t> ChooseKeys(const std::vector<std::string>& anchors, std::string_view healthy) {
-  const HealthyGroups groups(healthy);
-  // Places in an anchor that stop the finder least often in healthy text; how many anchors have that key.
+std::vector<uint32_t> ChooseKeys(const std::vector<std::string>& anchors, const HealthyText& healthy) {
+  // Of the places that stop the finder least, the one whose key most other anchors have too.
   std::map<std::string_view, size_t> shared;
-  std::vector<std::vector<uint32_t>> quiet(anchors.size());
-  for (size_t i = 0; i < anchors.size(); ++i) {
-    const std::string_view anchor = anchors[i];
-    size_t least = SIZE_MAX;
-    for (uint32_t at = 0; at + kKeyBytes <= anchor.size(); ++at) {
-      const size_t stops = groups.StopsAt(anchor.substr(at, kKeyBytes));
-      if (stops > least) continue;
-      if (stops < least) quiet[i].clear();
-      least = stops;
-      quiet[i].push_back(at);
-    }
-    for (uint32_t at : quiet[i]) ++shared[anchor.substr(at, kKeyBytes)];
+  std::vector<std::vector<uint32_t>> quiet;
+  for (const std::string& anchor : anchors) {
+    quiet.push_back(healthy.QuietKeys(anchor).at);
+    for (uint32_t at : quiet.back()) ++shared[std::string_view(anchor).substr(at, kKeyBytes)];
   }
   std::vector<uint32_t> keys;
   for (size_t i = 0; i < anchors.size(); ++i) {

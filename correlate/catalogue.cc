@@ -195,9 +195,9 @@ std::shared_ptr<const Catalogue> Catalogue::FromChecked(v1::Catalogue rows) {
 }
 
 void Catalogue::FillAnchors() {
-  std::string healthy;
-  for (const std::string& line : merged_.healthy()) healthy += line + "\n";
-  std::transform(healthy.begin(), healthy.end(), healthy.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::string lines;
+  for (const std::string& line : merged_.healthy()) lines += line + "\n";
+  const HealthyText healthy(std::move(lines));
   std::map<std::string, std::vector<v1::Pattern*>> patterns_of;  // by anchor
   for (v1::Signature& row : *merged_.mutable_signature()) {
     for (v1::Pattern& pattern : *row.mutable_pattern()) {

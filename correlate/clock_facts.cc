@@ -63,22 +63,6 @@ bool IsWall(const ClockReading& stamp) {
   return stamp.clock == Stamp::Clock::kWallUtc || stamp.clock == Stamp::Clock::kWallLocal;
 }
 
-int64_t YearOf(int64_t day) {
-  int64_t year = 1970 + day / 366;
-  while (DaysFromCivil(year + 1, 1, 1) <= day) ++year;
-  return year;
-}
-
-// The same month, day and time in another year; 29 February becomes 1 March where there is none.
-int64_t InYear(int64_t ns, int64_t year) {
-  const int64_t day = ns / kDayNs;
-  const int64_t own = YearOf(day);
-  int month = 12;
-  while (DaysFromCivil(own, month, 1) > day) --month;
-  const int64_t day_of_month = day - DaysFromCivil(own, month, 1);
-  return (DaysFromCivil(year, month, 1) + day_of_month) * kDayNs + ns % kDayNs;
-}
-
 // What several ranks of one clock printed about one thing: bounds of the earliest and of the latest of them.
 struct Extent {
   int64_t first_ns = INT64_MAX, first_late_ns = INT64_MAX;  // the earliest: not before, not after
@@ -518,7 +502,6 @@ StampReader::StampReader(const Incident& incident) {
   }
   year_known_ = dated.has_value();
   around_ns_ = dated ? *dated : undated.value_or(0);
-  around_year_ = YearOf(around_ns_ / kDayNs);
 }
 
 std::optional<Reading> StampReader::Read(const ClockReading& stamp, const SourceInfo& source,
@@ -528,14 +511,7 @@ std::optional<Reading> StampReader::Read(const ClockReading& stamp, const Source
     return std::nullopt;
   Reading out;
   out.clock = known->second + (stamp.clock == Stamp::Clock::kWallUtc || source.zone_minutes ? 1 : 0);
-  out.first_ns = stamp.ns;
-  if (!stamp.year_known) {
-    out.first_ns = InYear(stamp.ns, around_year_);
-    for (const int64_t year : {around_year_ - 1, around_year_ + 1}) {
-      const int64_t ns = InYear(stamp.ns, year);
-      if (std::abs(ns - around_ns_) < std::abs(out.first_ns - around_ns_)) out.first_ns = ns;
-    }
-  }
+  out.first_ns = stamp.year_known ? stamp.ns : InYearNear(stamp.ns, around_ns_);
   if (stamp.clock == Stamp::Clock::kWallLocal && source.zone_minutes)
     out.first_ns -= int64_t{*source.zone_minutes} * 60 * kSecondNs;
   out.last_ns = out.first_ns + std::max<int64_t>(stamp.resolution_ns, 1) - 1;

@@ -70,7 +70,6 @@ class StampReader {
   std::unordered_map<std::string_view, size_t> first_clock_;  // of each host; views into the incident
   bool year_known_ = false;
   int64_t around_ns_ = 0;  // stamps without a year are put as near to this as they can be
-  int64_t around_year_ = 1970;
 };
 
 struct ClockFacts {

@@ -246,6 +246,10 @@ void FillCompleteness(const Incident& incident, const CorrelateOptions& options,
   if (incident.left_out > 0) {
     out->add_input_problems(Cat(incident.left_out, " events were left out: another job, attempt or time"));
   }
+  if (const int32_t more = ExpectedRanksBeyondList(incident); more > 0) {
+    out->add_input_problems(Cat(more, " more expected ranks left no line and are not listed"));
+  }
+  for (const std::string& doubt : incident.window_doubts) out->add_input_problems(doubt);
 }
 
 void FillClocks(const JobClock& job, v1::Completeness* out) {
@@ -320,12 +324,8 @@ v1::Hypothesis HypothesisView(const Incident& incident, const Suspect& suspect) 
     }
   }
   if (const Signature* signature = incident.catalogue->Find(suspect.signature)) {
-    for (const std::string& code : signature->row.check()) {
-      const v1::Remedy* check = incident.catalogue->Check(code);
-      if (check == nullptr || check->command().empty()) continue;
-      out.set_separating_control(check->command());
-      break;
-    }
+    const auto& codes = signature->row.check();
+    if (const v1::Remedy* check = ControlOf(incident, {codes.begin(), codes.end()})) out.set_separating_control(check->command());
   }
   return out;
 }
@@ -403,15 +403,18 @@ void FillTimeline(const Incident& incident, const JobClock& clock, const Suspect
   }
 }
 
-// The end of the run may be missing although nothing failed: killed without a word, hung, or still running.
-void FillNoFailure(const Incident& incident, v1::Report* report) {
+// The end of the run may be missing although nothing failed: killed without a word, hung, still running, or in a
+// part of a log that could not be read.
+void FillNoFailure(const Incident& incident, const CorrelateOptions& options, v1::Report* report) {
   const RunEnd end = EndOf(incident);
-  report->set_verdict(end.behind.empty() ? "no_failure" : "undetermined");
-  report->set_class_(end.behind.empty() ? "none" : "undetermined");
+  std::string doubt = end.behind;
+  if (doubt.empty() && !end.completed && options.broken_off > 0) {
+    doubt = Cat(options.broken_off, options.broken_off == 1 ? " log" : " logs", " could not be read to the end");
+  }
+  report->set_verdict(doubt.empty() ? "no_failure" : "undetermined");
+  report->set_class_(doubt.empty() ? "none" : "undetermined");
   // An end that was not seen may hold what ranks that were not seen may.
-  report->set_confidence(end.completed            ? weights::kConfidenceMax
-                         : end.behind.empty() ? weights::kConfidenceMissingRanks
-                                              : 0);
+  report->set_confidence(end.completed ? weights::kConfidenceMax : doubt.empty() ? weights::kConfidenceMissingRanks : 0);
   report->mutable_state()->set_state(end.completed ? "ended" : end.behind.empty() ? "running" : "stalled");
   for (const Label& label : LabelRanks(incident, nullptr)) {
     v1::RankView* view = report->add_ranks();
@@ -426,8 +429,8 @@ void FillNoFailure(const Incident& incident, v1::Report* report) {
     report->set_why("no line in these logs says that the job failed, and one says that its work was completed");
     return;
   }
-  if (!end.behind.empty()) {
-    report->set_why(Cat("no line says that the job failed, but ", end.behind));
+  if (!doubt.empty()) {
+    report->set_why(Cat("no line says that the job failed, but ", doubt));
     for (const std::string& line : WhatIsKnown(incident)) report->add_known(line);
   } else {
     report->set_why("no line in these logs says that the job failed, and none says that it was completed");
@@ -452,7 +455,7 @@ v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sour
   report.mutable_state()->set_finality("final");
 
   if (!AnythingFailed(incident)) {
-    FillNoFailure(incident, &report);
+    FillNoFailure(incident, options, &report);
     return report;
   }
   report.mutable_state()->set_state("failed");

@@ -21,6 +21,7 @@ struct CorrelateOptions {
   std::optional<int32_t> attempt;      // default: the last attempt seen
   std::optional<int64_t> since_ns, until_ns;  // Unix time; events with a known wall time outside are left out
   std::vector<std::string> input_problems;    // what the reader could not read, for completeness
+  int64_t broken_off = 0;  // of these, logs that were begun and not read to their end
 };
 
 // Digests may be in any order; they are not modified.

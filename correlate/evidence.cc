@@ -53,10 +53,14 @@ std::vector<int32_t> SilentRanks(const Incident& incident, const std::string& ho
   if (waiters.empty()) return {};
   int32_t world = incident.world_size.value_or(0);
   if (!incident.ranks.empty()) world = std::max(world, incident.ranks.rbegin()->first + 1);
+  // So many that nobody ever saw point at none of them, and one line may claim any world size.
+  constexpr int kUnseenMax = 64;
+  int unseen = 0;
   std::vector<int32_t> out;
-  for (int32_t rank = 0; rank < world; ++rank) {
+  for (int32_t rank = 0; rank < world && unseen < kUnseenMax; ++rank) {
     if (std::binary_search(waiters.begin(), waiters.end(), rank)) continue;
     const auto facts = incident.ranks.find(rank);
+    unseen += facts == incident.ranks.end();
     const std::string known = facts == incident.ranks.end() ? "" : facts->second.host;
     if (!host.empty() && !known.empty() && known != host) continue;
     out.push_back(rank);

@@ -28,7 +28,8 @@ bool IsStorage(std::string_view id);
 // Ranks that reported such a wait, sorted.
 std::vector<int32_t> WaitersOf(const Incident& incident);
 
-// Ranks of the job (of one host, if given) that reported no wait although others did, sorted.
+// Ranks of the job (of one host, if given) that reported no wait although others did, sorted; of those that no log
+// shows, the first 64.
 std::vector<int32_t> SilentRanks(const Incident& incident, const std::string& host);
 
 // The one rank with remarks of its own. Only where every rank of the job prints its steps: the others would have

@@ -7,6 +7,7 @@
 #include "correlate/correlate.h"
 #include "correlate/parse/stamp.h"
 #include "correlate/text.h"
+#include "correlate/time_window.h"
 
 namespace firstfault {
 namespace {
@@ -80,7 +81,9 @@ class Builder {
     size_t events = 0;
     for (const SourceDigest* source : incident_.sources) events += source->events.size();
     incident_.events.reserve(events);
-    for (const SourceDigest* source : incident_.sources) PlaceEvents(*source);
+    TimeWindow window(options_.since_ns, options_.until_ns, incident_.sources);
+    for (const SourceDigest* source : incident_.sources) PlaceEvents(*source, &window);
+    incident_.window_doubts = window.Sentences();
     for (const SourceDigest* source : incident_.sources) CollectRanks(*source);
     KeepOwnRemarks();
     HostsByBlock();
@@ -203,7 +206,7 @@ class Builder {
   }
 
   void SeeWorld(std::optional<int32_t> size) {
-    if (size && *size > 0 && (!incident_.world_size || *size > *incident_.world_size)) incident_.world_size = size;
+    if (size && *size > 0 && *size <= kRankMax && (!incident_.world_size || *size > *incident_.world_size)) incident_.world_size = size;
   }
 
   // Lines that name their rank tell that of lines without: those under the same tag of the file, and those of
@@ -326,15 +329,6 @@ class Builder {
     }
   }
 
-  bool OutsideWindow(const Event& event) const {
-    const std::optional<Stamp>& stamp = event.prefix.stamp ? event.prefix.stamp : event.stamp_before;
-    if (!stamp || !stamp->year_known || stamp->clock == Stamp::Clock::kBoot || stamp->clock == Stamp::Clock::kDelta) {
-      return false;
-    }
-    return (options_.since_ns && stamp->ns < *options_.since_ns) ||
-           (options_.until_ns && stamp->ns > *options_.until_ns);
-  }
-
   // Where the last attempt begins in a file that holds several: behind a line that says so, or, in a launcher's
   // log without such lines, behind as many failures as its host's log folders show restarts.
   uint64_t LastAttemptBegin(const SourceDigest& source) const {
@@ -354,10 +348,10 @@ class Builder {
     return begin;
   }
 
-  void PlaceEvents(const SourceDigest& source) {
+  void PlaceEvents(const SourceDigest& source, TimeWindow* window) {
     const uint64_t attempt_begin = LastAttemptBegin(source);
     for (const Event& event : source.events) {
-      if (OutsideWindow(event) || event.at.byte_offset < attempt_begin) {
+      if (event.at.byte_offset < attempt_begin || !window->Holds(event, source.info)) {
         ++incident_.left_out;
         continue;
       }

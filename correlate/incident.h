@@ -91,6 +91,7 @@ struct Incident {
   std::vector<EndReport> ends;               // in the order of events
   bool success = false;                      // some log says that the work was completed, at its end
   int64_t left_out = 0;                      // events outside the job, the attempt or the time window
+  std::vector<std::string> window_doubts;    // what could not be judged about the latter, in sentences
 };
 
 Incident BuildIncident(const Catalogue& catalogue, const std::vector<SourceDigest>& sources,

@@ -9,11 +9,16 @@
 namespace firstfault {
 namespace {
 
-// Expected ranks without a line of their own are listed up to this many: beyond it the world size in
-// completeness says enough.
-constexpr int32_t kSilentRanksListed = 100'000;
+// Ranks that no log shows are listed up to this many: one line may claim any world size.
+constexpr int32_t kUnseenRanksListed = 16'384;
 
 }  // namespace
+
+int32_t ExpectedRanksBeyondList(const Incident& incident) {
+  const int32_t expected = std::max(incident.world_size.value_or(0), incident.ranks_expected);
+  const int32_t unseen = expected - static_cast<int32_t>(std::distance(incident.ranks.begin(), incident.ranks.lower_bound(expected)));
+  return std::max(0, unseen - kUnseenRanksListed);
+}
 
 std::vector<Label> LabelRanks(const Incident& incident, const Suspect* culprit) {
   std::map<int32_t, const PlacedEvent*> strongest;
@@ -26,7 +31,9 @@ std::vector<Label> LabelRanks(const Incident& incident, const Suspect* culprit) 
   std::set<int32_t> ranks;
   for (const auto& [rank, facts] : incident.ranks) ranks.insert(rank);
   const int32_t expected = std::max(incident.world_size.value_or(0), incident.ranks_expected);
-  for (int32_t rank = 0; rank < std::min(expected, kSilentRanksListed); ++rank) ranks.insert(rank);
+  int32_t unseen = 0;
+  for (int32_t rank = 0; rank < expected && unseen < kUnseenRanksListed; ++rank) unseen += ranks.insert(rank).second;
+  const std::set<int32_t> struck = culprit == nullptr ? std::set<int32_t>() : std::set<int32_t>(culprit->ranks.begin(), culprit->ranks.end());
 
   std::set<std::string> hosts_with_ranks;
   std::vector<Label> out;
@@ -40,9 +47,8 @@ std::vector<Label> LabelRanks(const Incident& incident, const Suspect* culprit) 
     if (found != strongest.end()) label.event = found->second;
     const bool is_root = culprit != nullptr && !culprit->all_ranks && culprit->place.rank == rank;
     // Alike means most: a rank that was stopped before it could fail has no part in it.
-    const bool alike = culprit != nullptr && culprit->all_ranks &&
-                       std::find(culprit->ranks.begin(), culprit->ranks.end(), rank) != culprit->ranks.end();
-    const bool same_fault = culprit != nullptr && std::find(culprit->ranks.begin(), culprit->ranks.end(), rank) != culprit->ranks.end();
+    const bool same_fault = struck.contains(rank);
+    const bool alike = same_fault && culprit->all_ranks;
     if (is_root || alike || (same_fault && !culprit->all_ranks && culprit->place.host == label.host)) {
       label.role = "root";
       label.because = alike ? "the ranks show the same fault alike" : is_root ? "the first fault is here" : "shows the same fault on the same host";

@@ -25,6 +25,9 @@ struct Label {
 // ranks follow.
 std::vector<Label> LabelRanks(const Incident& incident, const Suspect* culprit);
 
+// How many expected ranks without a line LabelRanks() leaves out, so that a claimed world size costs nothing.
+int32_t ExpectedRanksBeyondList(const Incident& incident);
+
 }  // namespace firstfault
 
 #endif  // FIRSTFAULT_CORRELATE_LABELS_H_

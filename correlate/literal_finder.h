@@ -2,8 +2,8 @@
 //
 // Why:     every byte of every log passes here, and almost none of them matter. A line is looked at closely
 //          only where this says so, so this decides what clean logs cost (tests/bench/scan_bench).
-// Model:   six bytes of a literal, its key, hold three overlapping groups of four. Of any occurrence exactly
-//          one of the three begins at a multiple of three: it is enough to look up every third position in a
+// Model:   seven bytes of a literal, its key, hold four overlapping groups of four. Of any occurrence exactly
+//          one of the four begins at a multiple of four: it is enough to look up every fourth position in a
 //          table of the groups. Where the table says yes the key is compared, and only then the literals.
 //          It is the shift of Wu and Manber's multi-pattern search (1994), fixed: a table instead of an
 //          automaton leaves no load that waits for the one before.
@@ -21,7 +21,7 @@ namespace firstfault {
 
 class LiteralFinder {
  public:
-  static constexpr size_t kKeyBytes = 6;
+  static constexpr size_t kKeyBytes = 7;
   static constexpr size_t kGroupBytes = 4;  // what one lookup sees
 
   struct Literal {
@@ -44,28 +44,22 @@ class LiteralFinder {
     uint64_t bytes;  // folded
     std::vector<uint32_t> literals;
   };
-  // A group and the key that it is part of.
-  struct Group {
-    uint32_t bytes;  // folded
-    uint32_t at;     // where in the key
+  // What a group in the text can be part of.
+  struct Candidate {
+    uint64_t key_bytes;
+    uint32_t at;  // where in the key the group is
     uint32_t key;
-  };
-  // What lookups with one hash share.
-  struct Slot {
-    uint64_t key = 0;    // the six bytes of its group's key, folded
-    uint32_t at = 0;     // where in the key the group is
-    uint32_t begin = 0;  // its groups, in groups_
-    uint32_t end = 0;
+    uint32_t hash;
   };
 
-  void Check(std::string_view text, size_t at, std::vector<Hit>* hits) const;
+  void LookUp(std::string_view text, size_t at, std::vector<Hit>* hits) const;
+  void Confirm(std::string_view text, size_t at, const Candidate& candidate, std::vector<Hit>* hits) const;
 
   std::vector<Literal> literals_;
   std::vector<Key> keys_;
-  std::vector<Group> groups_;       // by hash
-  std::vector<uint8_t> present_;    // by hash of four folded bytes: a group has it
-  std::vector<uint16_t> slot_of_;   // by hash; slot 0 has no groups
-  std::vector<Slot> slots_;
+  std::vector<Candidate> candidates_;  // by hash
+  std::vector<uint8_t> count_;         // by hash of a group: how many candidates it has
+  std::vector<uint16_t> begin_;        // by hash: the first of them
 };
 
 }  // namespace firstfault

@@ -44,8 +44,13 @@ constexpr size_t kFactsMax = 4000, kWritersMax = 8192;
 constexpr size_t kSamplesFirst = 4, kSamplesLast = 12;
 // Sampled lines of a source on which the rows are tried that the search leaves out.
 constexpr size_t kLazyLines = 24;
+// Bars that are redrawn for hours are one line of megabytes. Of a line longer than this (all of it is shown below it)
+// each drawing is a line.
+constexpr size_t kRedrawnBytesMax = kTextBytesMax;
 // How far back a line without a stamp looks for the last stamp before it.
 constexpr size_t kStampBackLines = 40;
+// Peeled lines kept for who asks for them next.
+constexpr size_t kPeeledMax = 4 * kStampBackLines;
 
 struct Match {
   uint32_t signature;
@@ -71,6 +76,13 @@ std::string ShapeOf(std::string_view message) {
     }
   }
   return out;
+}
+
+// A drawing of a progress bar, or what wipes one out.
+bool IsRedrawn(std::string_view drawing) {
+  constexpr std::string_view kMarks[] = {"%", "it/s", "s/it", "ETA"};
+  return Trim(drawing).empty() ||
+         std::any_of(std::begin(kMarks), std::end(kMarks), [&](std::string_view mark) { return drawing.find(mark) != std::string_view::npos; });
 }
 
 // Keeps the first and the last samples of each rank.
@@ -128,6 +140,9 @@ class SourceScanner::Impl {
       const std::string_view piece = bytes.substr(0, kChunkBytes);
       window_.append(piece);
       bytes.remove_prefix(piece.size());
+      NoteNewline(piece);
+      BreakOverwritten();
+      BreakLong();
       ScanWholeLines();
       if (End() - scanned_ >= kLineBytesMax) {
         ++digest_.lines_cut;
@@ -158,7 +173,7 @@ class SourceScanner::Impl {
     SampleTail();
     // Everything is numbered by the cursor: move it over the rest.
     digest_.lines = LineNumberAt(End()) - 1;
-    if (!window_.empty() && window_.back() != '\n') ++digest_.lines;
+    if (EndsInALine()) ++digest_.lines;
     Thin(&digest_.progress);
     Thin(&digest_.memory);
     Thin(&digest_.remarks);
@@ -195,12 +210,81 @@ class SourceScanner::Impl {
   int64_t LineNumberAt(uint64_t offset) {
     if (offset >= cursor_offset_) {
       const std::string_view between = Bytes(std::max(cursor_offset_, base_), offset);
-      cursor_line_ += std::count(between.begin(), between.end(), '\n');
+      cursor_line_ += LineEndsIn(between);
       cursor_offset_ = offset;
       return cursor_line_;
     }
-    const std::string_view between = Bytes(offset, cursor_offset_);
-    return cursor_line_ - std::count(between.begin(), between.end(), '\n');
+    return cursor_line_ - LineEndsIn(Bytes(offset, cursor_offset_));
+  }
+
+  // Of a part of the window. Returns that were made line ends count only where nothing else ends a line.
+  int64_t LineEndsIn(std::string_view part) const {
+    const int64_t all = std::count(part.begin(), part.end(), '\n');
+    if (breaks_.empty() || !newline_seen_) return all;
+    const uint64_t begin = base_ + static_cast<size_t>(part.data() - window_.data());
+    const auto first = std::lower_bound(breaks_.begin(), breaks_.end(), begin);
+    return all - (std::lower_bound(first, breaks_.end(), begin + part.size()) - first);
+  }
+
+  // The window's last line has no end, or one that does not count.
+  bool EndsInALine() const {
+    return !window_.empty() && LineEndsIn(std::string_view(window_).substr(window_.size() - 1)) == 0;
+  }
+
+  // A bar that is redrawn overwrites itself, and only its last drawing is read. What else stands before a carriage
+  // return is a line, under the number of the whole: a message without an end, or a file with the line ends of old Macs.
+  void BreakOverwritten() {
+    for (size_t at = window_.find('\r', std::max(examined_, scanned_) - base_); at < window_.size(); at = window_.find('\r', at + 1)) {
+      examined_ = base_ + at;
+      if (at + 1 == window_.size()) return;  // may be half of "\r\n"
+      if (window_[at + 1] == '\n') continue;
+      const size_t before = at == 0 ? std::string::npos : window_.find_last_of("\r\n", at - 1);
+      const size_t begin = before == std::string::npos ? 0 : before + 1;
+      if (!IsRedrawn(std::string_view(window_).substr(begin, at - begin))) Break(at);
+    }
+    examined_ = End();
+  }
+
+  // Makes lines of the drawings of each long line. What is broken depends on the lines alone, not on how much of them
+  // is there already.
+  void BreakLong() {
+    size_t line = scanned_ - base_;
+    while (line < window_.size()) {
+      if (!in_long_line_) {
+        if (window_.size() - line <= kRedrawnBytesMax) return;
+        const void* last = memrchr(window_.data() + line, '\n', kRedrawnBytesMax + 1);
+        if (last != nullptr) {
+          line = static_cast<size_t>(static_cast<const char*>(last) - window_.data()) + 1;
+          continue;
+        }
+      }
+      const size_t end = std::min(window_.find('\n', line), window_.size());
+      // Not the last byte: it may be half of "\r\n".
+      for (size_t at = window_.find('\r', line); at < end - 1; at = window_.find('\r', at + 1)) Break(at);
+      in_long_line_ = end == window_.size();
+      line = end + 1;
+    }
+  }
+
+  void Break(size_t at) {
+    window_[at] = '\n';
+    const uint64_t offset = base_ + at;
+    breaks_.insert(std::lower_bound(breaks_.begin(), breaks_.end(), offset), offset);
+  }
+
+  // Up to the first line end, whatever was found stands on the first line.
+  void NoteNewline(std::string_view piece) {
+    if (newline_seen_ || piece.find('\n') == std::string_view::npos) return;
+    newline_seen_ = true;
+    if (breaks_.empty() && cursor_line_ == 1) return;
+    cursor_line_ = 1;
+    for (auto* events : {&digest_.events, &digest_.facts}) {
+      for (Event& event : *events) event.at.line = event.last_at.line = 1;
+    }
+    for (auto& [key, writer] : writers_) writer.last_at.line = 1;
+    for (Progress& progress : digest_.progress) progress.at.line = 1;
+    for (auto& sample : digest_.memory) sample.at.line = 1;
+    for (Remark& remark : digest_.remarks) remark.at.line = 1;
   }
 
   Position PositionOf(uint64_t offset) {
@@ -227,6 +311,7 @@ class SourceScanner::Impl {
 
   // Works on the remembered lines that begin before `limit`.
   void Work(uint64_t limit) {
+    peeled_.clear();  // the window may have moved
     size_t done = 0;
     while (done < pending_.size() && pending_[done].begin < limit) {
       EnsureHead();
@@ -248,7 +333,8 @@ class SourceScanner::Impl {
     cuts.insert(cuts.begin(), 0);
     for (size_t i = 0; i < cuts.size(); ++i) {
       const size_t end = i + 1 < cuts.size() ? cuts[i + 1] : whole.size();
-      auto line = std::make_unique<SourceLine>(hit.begin, whole.substr(cuts[i], end - cuts[i]), habits_);
+      auto line = dirty || cuts.size() > 1 ? std::make_shared<const SourceLine>(hit.begin, whole.substr(cuts[i], end - cuts[i]), habits_)
+                                           : LineAt(hit.begin, hit.end);
       std::vector<Match> matches = MatchLine(*line, hit.patterns);
       if (matches.empty()) continue;
       if (Cancel(matches, *line)) {
@@ -282,6 +368,12 @@ class SourceScanner::Impl {
 
   Role RoleOf(const Match& match) const { return catalogue_.signatures()[match.signature].role; }
 
+  // The process's own words: what a logger or a launcher says of an exception, somebody has caught.
+  static bool SpeaksItself(const SourceLine& line) {
+    const Peeled& peeled = line.peeled;
+    return peeled.dialects.size() == peeled.outer && peeled.prefix.level.empty() && !peeled.prefix.launcher && !peeled.prefix.kernel;
+  }
+
   // The signatures among `patterns` that this line really has, with their captures.
   std::vector<Match> MatchLine(const SourceLine& line, const std::vector<uint32_t>& patterns) const {
     std::vector<Match> out;
@@ -297,12 +389,14 @@ class SourceScanner::Impl {
       const re2::StringPiece text(line.text.data(), line.text.size());
       bool matched = false;
       if (pattern.at_start()) {
+        const bool bare = pattern.signature == traceback_;
+        if (bare && !SpeaksItself(line)) continue;
         const bool benign = catalogue_.signatures()[pattern.signature].role == Role::kBenign;
         for (size_t start : line.peeled.starts) {
           // Harmless texts are no exceptions: not behind an exception's class.
-          if (benign && start > line.peeled.prefix.length) break;
+          if ((benign || bare) && start > line.peeled.prefix.length) break;
           size_t at = start;
-          while (at < line.text.size() && line.text[at] == ' ') ++at;
+          while (!bare && at < line.text.size() && line.text[at] == ' ') ++at;
           if (pattern.re().Match(text, at, text.size(), RE2::ANCHOR_START, found, groups)) {
             matched = true;
             break;
@@ -377,20 +471,26 @@ class SourceScanner::Impl {
   }
 
   // A reader whose first line is `first` and that goes on in the window behind it.
-  LineReader ReaderFrom(std::unique_ptr<SourceLine> first, uint64_t line_end, bool can_go_on) {
-    auto shared = std::make_shared<std::unique_ptr<SourceLine>>(std::move(first));
-    auto next = std::make_shared<uint64_t>(line_end + 1);
-    return LineReader([this, shared, next, can_go_on]() -> std::unique_ptr<SourceLine> {
-      if (*shared != nullptr) return std::move(*shared);
-      if (!can_go_on || *next >= scanned_) return nullptr;
-      const uint64_t begin = *next;
-      const uint64_t end = LineEnd(begin);
-      *next = end + 1;
-      return std::make_unique<SourceLine>(begin, Bytes(begin, end), habits_);
+  LineReader ReaderFrom(std::shared_ptr<const SourceLine> first, uint64_t line_end, bool can_go_on) {
+    return LineReader([this, first = std::move(first), next = line_end + 1, can_go_on]() mutable -> std::shared_ptr<const SourceLine> {
+      if (first != nullptr) return std::exchange(first, nullptr);
+      if (!can_go_on || next >= scanned_) return nullptr;
+      const uint64_t begin = next;
+      next = LineEnd(begin) + 1;
+      return LineAt(begin, next - 1);
     });
   }
 
-  void Block(std::unique_ptr<SourceLine> line, const LineHit& hit, std::vector<Match> matches, bool last_piece) {
+  // A line of the window. Blocks end at a line that then begins the next one, and stamps are looked for behind each
+  // event: where every line is one, they would be peeled again and again.
+  std::shared_ptr<const SourceLine> LineAt(uint64_t begin, uint64_t end) const {
+    if (peeled_.size() >= kPeeledMax && !peeled_.contains(begin)) peeled_.erase(peeled_.begin());
+    std::shared_ptr<const SourceLine>& line = peeled_[begin];
+    if (line == nullptr) line = std::make_shared<const SourceLine>(begin, Bytes(begin, end), habits_);
+    return line;
+  }
+
+  void Block(std::shared_ptr<const SourceLine> line, const LineHit& hit, std::vector<Match> matches, bool last_piece) {
     const bool is_traceback = IsTracebackStart(line->message());
     const uint64_t offset = hit.begin;
     // A record that only quotes a traceback is told by its own row.
@@ -596,9 +696,10 @@ class SourceScanner::Impl {
       }
       return best;
     };
-    // Only a wrapper's text, or an exception's, goes on in free lines; stack frames may follow anything.
-    const bool open_text = catalogue_.signatures()[best_of()->match.signature].row.wrapper() ||
-                           first.peeled.starts.size() > first.peeled.dialects.size() + 1;
+    // Only a wrapper's text, or an exception's of a known kind, goes on in free lines; stack frames may follow anything.
+    const bool open_text = best_of()->match.signature != traceback_ &&
+                           (catalogue_.signatures()[best_of()->match.signature].row.wrapper() ||
+                            first.peeled.starts.size() > first.peeled.dialects.size() + 1);
     std::set<size_t> used = {0};
     // A launcher's report is read as such below: what it quotes is not its own text.
     const bool report = catalogue_.signatures()[best_of()->match.signature].row.id() == "elastic.childfailed";
@@ -630,6 +731,7 @@ class SourceScanner::Impl {
       if (&f != best) AddOther(f.match, &event);
     }
     const SourceLine& line = *reader.At(best->line);
+    if (event.signature == traceback_) event.exception = std::string(ExceptionClass(line.message()));
     event.prefix = line.peeled.prefix;
     if (best->line != 0 && WriterOf(event.prefix).empty()) event.prefix = first.peeled.prefix;
     for (size_t l : used) {
@@ -714,8 +816,8 @@ class SourceScanner::Impl {
     uint64_t at = offset;
     for (size_t i = 0; i < kStampBackLines && at > base_; ++i) {
       const uint64_t begin = LineBegin(at - 1);
-      const SourceLine line(begin, Bytes(begin, at - 1), habits_);
-      if (line.peeled.prefix.stamp) return line.peeled.prefix.stamp;
+      const auto line = LineAt(begin, at - 1);
+      if (line->peeled.prefix.stamp) return line->peeled.prefix.stamp;
       at = begin;
     }
     return std::nullopt;
@@ -733,7 +835,7 @@ class SourceScanner::Impl {
       at.byte_offset = begin;
       Sample(SourceLine(begin, Bytes(begin, line_end), habits_), at);
       begin = line_end + 1;
-      ++at.line;
+      if (line_end < End()) at.line += static_cast<uint32_t>(LineEndsIn(Bytes(line_end, begin)));
     }
     sampled_ = std::max(sampled_, std::min<uint64_t>(begin, End()));
   }
@@ -794,6 +896,7 @@ class SourceScanner::Impl {
       sample_end = std::min<uint64_t>(at, End());
     }
     habits_ = LearnHabits(lines);
+    peeled_.clear();
     SampleLines(sample_end, kHeadLines);
   }
 
@@ -805,11 +908,14 @@ class SourceScanner::Impl {
     Work(UINT64_MAX);
     if (!window_.empty()) EnsureHead();  // else the head is still to come
     LineNumberAt(End());
-    if (!window_.empty() && window_.back() != '\n') ++cursor_line_;
+    if (EndsInALine()) ++cursor_line_;
+    in_long_line_ = false;
+    newline_seen_ = true;  // what is numbered up to here stays so
     base_ = End();
     cursor_offset_ = base_;
     window_.clear();
     consumed_.clear();
+    breaks_.clear();
   }
 
   void Trim() {
@@ -824,6 +930,7 @@ class SourceScanner::Impl {
     window_.erase(0, keep - base_);
     base_ = keep;
     consumed_.erase(consumed_.begin(), consumed_.lower_bound(keep));
+    breaks_.erase(breaks_.begin(), std::lower_bound(breaks_.begin(), breaks_.end(), keep));
   }
 
   struct Copies {
@@ -836,17 +943,22 @@ class SourceScanner::Impl {
   ScanBuffers& buffers_;
   std::string& window_;         // bytes [base_, End()) of the source
   uint64_t base_ = 0;
+  uint64_t examined_ = 0;       // carriage returns up to here were judged
   uint64_t scanned_ = 0;        // whole lines up to here were searched
   uint64_t sampled_ = 0;        // lines up to here were offered as samples
   uint64_t cursor_offset_ = 0;  // line numbers are counted up to here
   int64_t cursor_line_ = 1;
   bool skipping_line_ = false;  // inside a line that was cut
+  bool in_long_line_ = false;     // the line that is being read is a long one
+  bool newline_seen_ = false;
+  std::vector<uint64_t> breaks_;  // carriage returns in the window that were made line ends, in order
   bool head_done_ = false;
   bool context_kept_ = false, root_context_kept_ = false;
   uint32_t traceback_ = UINT32_MAX;
   size_t lazy_left_ = kLazyLines;
   std::vector<uint32_t> lazy_patterns_;
   PrefixHabits habits_;
+  mutable std::map<uint64_t, std::shared_ptr<const SourceLine>> peeled_;  // by offset; views into the window
   std::vector<LineHit> pending_;   // offsets in the source, in order, not yet worked on
   std::set<uint64_t> consumed_;    // lines that already belong to a block
   std::set<std::string> facts_seen_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "correlate/clock_align.h"
 #include "correlate/evidence.h"
@@ -93,33 +94,37 @@ class Finder {
 
   // Several lines of one family at one place tell one fault (the OOM killer's constraint and its kill).
   void FoldSameFault() {
+    using Key = std::tuple<std::string, std::string_view, std::optional<int32_t>, std::string>;
+    std::map<Key, size_t> first;
+    std::set<size_t> gone;
     for (size_t i = 0; i < suspects_.size(); ++i) {
-      for (size_t j = i + 1; j < suspects_.size();) {
-        Suspect& a = suspects_[i];
-        Suspect& b = suspects_[j];
-        const bool same = KeyOf(*a.root) == KeyOf(*b.root) && FamilyOf(a.signature) == FamilyOf(b.signature) &&
-                          a.place.pid == b.place.pid && a.place.bus == b.place.bus;
-        if (!same) {
-          ++j;
-          continue;
-        }
-        const PlacedEvent* root = BetterRoot(*b.root, *a.root) ? b.root : a.root;
-        Absorb(&a, b);
-        SetRoot(&a, root);
-        suspects_.erase(suspects_.begin() + static_cast<std::ptrdiff_t>(j));
-      }
+      const Suspect& suspect = suspects_[i];
+      Key key{KeyOf(*suspect.root), FamilyOf(suspect.root->id()), suspect.place.pid, suspect.place.bus};
+      const auto [it, fresh] = first.try_emplace(std::move(key), i);
+      if (fresh) continue;
+      Suspect& lead = suspects_[it->second];
+      const PlacedEvent* root = BetterRoot(*suspect.root, *lead.root) ? suspect.root : lead.root;
+      Absorb(&lead, suspect);
+      SetRoot(&lead, root);
+      gone.insert(i);
     }
+    for (const auto& [key, lead] : first) SortOwn(&suspects_[lead]);
+    Erase(gone);
   }
 
   static void Absorb(Suspect* suspect, const Suspect& other) {
     suspect->own.insert(suspect->own.end(), other.own.begin(), other.own.end());
+    for (int32_t rank : other.ranks) {
+      if (std::find(suspect->ranks.begin(), suspect->ranks.end(), rank) == suspect->ranks.end()) suspect->ranks.push_back(rank);
+    }
+  }
+
+  // After one or many Absorb().
+  static void SortOwn(Suspect* suspect) {
     std::stable_sort(suspect->own.begin(), suspect->own.end(), [](const PlacedEvent* a, const PlacedEvent* b) {
       if (a->source != b->source) return a->source->info.path < b->source->info.path;
       return a->event->at.byte_offset < b->event->at.byte_offset;
     });
-    for (int32_t rank : other.ranks) {
-      if (std::find(suspect->ranks.begin(), suspect->ranks.end(), rank) == suspect->ranks.end()) suspect->ranks.push_back(rank);
-    }
   }
 
   // A kernel line names a host and a device, seldom a rank. Where exactly one rank of that host is silent
@@ -167,6 +172,7 @@ class Finder {
       Absorb(&lead, suspects_[members[k]]);
       gone.insert(members[k]);
     }
+    SortOwn(&lead);
     lead.place = Location{};
     if (sizes[0].first == sizes[1].first) {
       // As many with one as with the other: the cause is known, the place is not.
@@ -245,6 +251,7 @@ class Finder {
         Absorb(&lead, suspects_[members[k]]);
         gone.insert(members[k]);
       }
+      SortOwn(&lead);
       lead.all_ranks = everyone;
       if (stopped_all) lead.Add("stopped_alike", weights::kStoppedAlike, Cat(hosts.size(), " launchers were told to stop: one order from outside"));
       lead.place = place;
@@ -425,14 +432,18 @@ class Finder {
     }
     // A program that logs its fault as a warning has caught it; what it cannot survive ends in a traceback.
     const std::string& level = root.event->prefix.level;
+    const bool raised = FamilyOf(root.id()) == "oom" || FamilyOf(root.id()) == "py";
     const bool caught = !root.event->in_traceback && (level == "W" || level == "I" || level == "D") &&
-                        root.signature->row.producer() != "kernel" && !root.event->prefix.launcher && FamilyOf(root.id()) == "oom";
+                        root.signature->row.producer() != "kernel" && !root.event->prefix.launcher && raised;
     if (caught) suspect->Add("logged_as_warning", weights::kLoggedAsWarning, "it is logged as a warning: the program has caught it");
     if (FromKernel(root) && root.signature->role == Role::kInitiating) {
       suspect->Add("hardware_kernel", weights::kHardwareKernel, "the kernel itself reports it");
     }
     if (root.signature->row.producer() == "python" && root.signature->row.wrapper()) {
       suspect->Add("generic_exception", weights::kGenericException, "an exception of a general kind: its text names no known fault");
+      if (!root.event->in_traceback && !root.event->exception.empty()) {
+        suspect->Add("without_traceback", weights::kWithoutTraceback, "no traceback stands before it: it may have been caught");
+      }
     }
     const bool names_job_host = !root.accused_hosts.empty() && root.accused_hosts[0] != suspect->place.host &&
                                 incident_.hosts.contains(root.accused_hosts[0]);

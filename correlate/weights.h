@@ -19,6 +19,7 @@ inline constexpr double kFatal = 0.5;            // ends the process or the devi
 inline constexpr double kHardwareKernel = 0.8;   // the kernel speaks: no user code could print it
 inline constexpr double kLoggedAsWarning = -2.0; // caught and survived, unless a traceback follows
 inline constexpr double kGenericException = -0.4;  // "some exception": may be an effect with its own text
+inline constexpr double kWithoutTraceback = -0.6;  // its last line alone: it may have been caught and printed
 
 // What happened around it.
 inline constexpr double kExplainsOthers = 0.8;      // other ranks or hosts show only effects

@@ -6,8 +6,9 @@
 set -euo pipefail
 
 # README.md says what each of these is for.
-build=(cmake g++ libabsl-dev libarchive-dev libcli11-dev libgrpc++-dev libgtest-dev libprotobuf-dev libre2-dev libsimdjson-dev
-  libsqlite3-dev libzstd-dev ninja-build pkg-config protobuf-compiler protobuf-compiler-grpc)
+build=(cmake g++ libabsl-dev libarchive-dev libbz2-dev libcli11-dev libgrpc++-dev libgtest-dev liblz4-dev liblzma-dev
+  libprotobuf-dev libre2-dev libsimdjson-dev libsqlite3-dev libzstd-dev ninja-build pkg-config protobuf-compiler
+  protobuf-compiler-grpc zlib1g-dev)
 tests=(clang-16 clang-tidy-16 libclang-rt-16-dev libvectorscan-dev ripgrep)
 
 case "${1:-}" in

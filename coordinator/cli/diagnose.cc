@@ -141,6 +141,7 @@ int Diagnose(const std::vector<std::string>& arguments) {
   auto loaded = LoadWithProgress(engine, flags);
   if (!loaded.ok()) return Complain(loaded.status());
   options.input_problems = std::move(loaded->problems);
+  options.broken_off = loaded->broken_off;
   const v1::Report report = Correlate(engine, loaded->digests, options);
   if ((flags.job || flags.attempt) && report.completeness().sources().empty()) {
     return Complain(NothingOf(flags, loaded->digests), kExitNoInput);

@@ -52,7 +52,7 @@ WriterKey WriterOf(const Prefix& prefix);
 // of what may be read.
 class LineReader {
  public:
-  using Next = std::function<std::unique_ptr<SourceLine>()>;
+  using Next = std::function<std::shared_ptr<const SourceLine>()>;
   explicit LineReader(Next next) : next_(std::move(next)) {}
   const SourceLine* At(size_t index) {
     while (lines_.size() <= index) {
@@ -65,7 +65,7 @@ class LineReader {
 
  private:
   Next next_;
-  std::deque<std::unique_ptr<SourceLine>> lines_;
+  std::deque<std::shared_ptr<const SourceLine>> lines_;
 };
 
 }  // namespace firstfault

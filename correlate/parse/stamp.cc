@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 
 #include "correlate/text.h"
 
@@ -67,6 +68,23 @@ bool ValidDate(int64_t year, int month, int day) {
   constexpr std::array<int, 12> kDays = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
   return year >= 1970 && year <= kYearMax && month >= 1 && month <= 12 && day >= 1 &&
          day <= kDays[static_cast<size_t>(month - 1)];
+}
+
+constexpr int64_t kDayNs = 86400 * kSecondNs;
+
+int64_t YearOf(int64_t day) {
+  int64_t year = 1970 + day / 366;
+  while (DaysFromCivil(year + 1, 1, 1) <= day) ++year;
+  return year;
+}
+
+int64_t InYear(int64_t ns, int64_t year) {
+  const int64_t day = ns / kDayNs;
+  const int64_t own = YearOf(day);
+  int month = 12;
+  while (DaysFromCivil(own, month, 1) > day) --month;
+  const int64_t day_of_month = day - DaysFromCivil(own, month, 1);
+  return (DaysFromCivil(year, month, 1) + day_of_month) * kDayNs + ns % kDayNs;
 }
 
 }  // namespace
@@ -192,6 +210,15 @@ std::optional<Stamp> StampFrom(const StampParts& parts) {
   if (!parts.fraction.empty() && !parts.drop_fraction) stamp.text += Cat(".", parts.fraction);
   stamp.text += parts.zone;
   return stamp;
+}
+
+int64_t InYearNear(int64_t ns, int64_t around_ns) {
+  const int64_t year = YearOf(around_ns / kDayNs);
+  int64_t out = InYear(ns, year);
+  for (const int64_t other : {InYear(ns, year - 1), InYear(ns, year + 1)}) {
+    if (std::abs(other - around_ns) < std::abs(out - around_ns)) out = other;
+  }
+  return out;
 }
 
 }  // namespace firstfault

@@ -41,6 +41,9 @@ std::optional<Stamp> StampFrom(const StampParts& parts);
 
 // Days since 1970-01-01.
 int64_t DaysFromCivil(int64_t year, int month, int day);
+// The same month, day and time in the year that brings it nearest to `around_ns`; 29 February becomes 1 March where
+// there is none. Neither is before 1970.
+int64_t InYearNear(int64_t ns, int64_t around_ns);
 // "2026-01-02 03:04:05.123" of Unix nanoseconds, UTC. `digits` of the fraction, 0 to 9.
 std::string FormatUtc(int64_t unix_ns, int digits);
 

@@ -61,6 +61,8 @@ TEST(MapFile, ErrorsNameTheLineAndTheRemedy) {
       {"*.log host=", "'host=' has no value"},
       {"*.log host", "'host' has no value"},
       {"*.log stream=both", "is neither stdout nor stderr"},
+      {"a.log rank=1 rank=2", "m:1: 'rank=2' contradicts 'rank=1' of m:1"},
+      {"a.log host=a job=7\n*.log rank=3\na.log job=7 host=b", "m:3: 'host=b' contradicts 'host=a' of m:1"},
   };
   for (const auto& [text, message] : cases) {
     const auto map = SourceMap::Parse("m", text);
@@ -90,6 +92,20 @@ TEST(Timezone, OffsetsOfHosts) {
        {"n03", "=UTC", "n03=", "n03=+2", "n03=+02:60", "n03=+02:00x", "n03=Mars/Olympus"}) {
     EXPECT_EQ(ParseZoneRule(flag).status().code(), absl::StatusCode::kInvalidArgument) << flag;
   }
+}
+
+TEST(Timezone, TwoZonesOfOneHostAreAMistake) {
+  const auto rules = ParseZoneRules({"*=UTC", "n03=+01:00", "n04=UTC", "n03=+02:00"});
+  EXPECT_EQ(rules.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(rules.status().message(), "--timezone n03=+02:00 contradicts --timezone n03=+01:00; keep one of them");
+  EXPECT_TRUE(ParseZoneRules({"*=UTC", "n03=+01:00", "n03=+01:00"}).ok());
+}
+
+TEST(Timezone, RulesThatFitNoHostAreTold) {
+  const auto rules = ParseZoneRules({"*=UTC", "n03=+01:00", "n3=+01:00"});
+  SourceInfo info = Source("x");
+  info.host = Known{"n03", "file name"};
+  EXPECT_EQ(UnusedZones(*rules, {&info}), std::vector<std::string>{"n3=+01:00"});
 }
 
 }  // namespace

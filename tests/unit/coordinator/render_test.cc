@@ -120,7 +120,9 @@ TEST(Render, WhatAScheduleEndsDidNotFail) {
   report.set_class_("scheduler");
   report.set_title("Slurm time limit reached");
   report.set_job("901177");
-  EXPECT_TRUE(RenderOneLine(report).starts_with("job 901177 was ended from outside: Slurm time limit reached, seen on rank 3")) << RenderOneLine(report);
+  EXPECT_TRUE(RenderOneLine(report).starts_with("ended from outside: Slurm time limit reached (job 901177), seen on rank 3")) << RenderOneLine(report);
+  report.set_title("Slurm pre-empted the job");  // says already what was ended
+  EXPECT_TRUE(RenderOneLine(report).starts_with("ended from outside: Slurm pre-empted the job (901177), seen on rank 3")) << RenderOneLine(report);
 }
 
 TEST(Render, ADeviceIsCalledWhatItIs) {

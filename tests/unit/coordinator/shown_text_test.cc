@@ -57,6 +57,13 @@ TEST(CutMiddle, KeepsBothEndsAndWholeCharacters) {
   }
 }
 
+TEST(CutMiddle, CutsBetweenWords) {
+  EXPECT_EQ(CutMiddle("tried to allocate 3.91 GiB with 4.52 GiB reserved", 40), "tried to allocate ... 4.52 GiB reserved");
+  EXPECT_EQ(CutMiddle("tried to allocate 3.91 GiB with 4.52 GiB reserved", 38), "tried to allocate ... GiB reserved");
+  EXPECT_EQ(CutMiddle("/a/long/path/that/has/no/blank and more", 20), "/a/long/p... more");
+  EXPECT_EQ(CutAround("", "GPU 3", " has 79.15 GiB of which 1.02 GiB is free", 20), "GPU 3 has 79.15 ...");
+}
+
 TEST(CutAround, WhatIsKeptStaysAndBothSidesShareTheRest) {
   const std::string before(60, 'b'), after(60, 'a');
   for (const size_t columns : {20u, 40u, 80u}) {

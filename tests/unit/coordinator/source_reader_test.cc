@@ -209,6 +209,55 @@ TEST(SourceReader, APipeIsReadLikeStandardInput) {
   EXPECT_NE(ProblemWith(in_folder.summary, "fifo is a pipe"), "");
 }
 
+// To open it again would wait for a writer that never comes.
+TEST(SourceReader, APipeThatIsNamedTwiceIsReadOnce) {
+  const TempFolder folder;
+  const std::string fifo = folder / "fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  fs::create_symlink("fifo", folder / "link");
+  std::thread writer([&] { std::ofstream(fifo) << kLog; });
+  const Result read = ReadAll(folder, {fifo, fifo, folder / "link"});
+  writer.join();
+  EXPECT_EQ(read.kept.order, std::vector<std::string>{"fifo"});
+  EXPECT_EQ(read.kept.text.at("fifo"), kLog);
+  EXPECT_NE(ProblemWith(read.summary, "link is a pipe that was named before, and is read once"), "");
+}
+
+std::string Utf16(std::u16string_view text, bool big_endian) {
+  std::string out;
+  for (const char16_t unit : text) {
+    const char high = static_cast<char>(unit >> 8), low = static_cast<char>(unit & 0xff);
+    out += big_endian ? std::string{high, low} : std::string{low, high};
+  }
+  return out;
+}
+
+TEST(SourceReader, Utf16IsDecoded) {
+  const TempFolder folder;
+  const std::u16string text = u"\ufeffstep 1\r\nRuntimeError: b\u00f6\u20ac\U0001f600m\r\n";
+  std::u16string large = text;
+  while (large.size() < 300'000) large += text.substr(1);
+  const std::string line = "step 1\r\nRuntimeError: b\u00f6\u20ac\U0001f600m\r\n";
+  for (const bool big_endian : {false, true}) {
+    const std::string name = big_endian ? "be.log" : "le.log";
+    folder.Write(name, Utf16(text, big_endian));
+    folder.Write(name + ".gz", Compressed("gzip", Utf16(large, big_endian)));
+    folder.Write("cut." + name, Utf16(text, big_endian) + "x");  // half a character
+    folder.Write("wrong." + name, Utf16(std::u16string(u"\ufeffa\xd800z\xdc00\n"), big_endian));
+  }
+  const Result read = ReadAll(folder, {folder.path()});
+  for (const std::string name : {"le.log", "be.log"}) {
+    EXPECT_EQ(read.kept.text.at(name), line);
+    EXPECT_EQ(read.kept.text.at("cut." + name), line + "\ufffd");
+    EXPECT_EQ(read.kept.text.at("wrong." + name), "a\ufffdz\ufffd\n");
+    const std::string& all = read.kept.text.at(name + ".gz");
+    EXPECT_EQ(all.size() % line.size(), 0u);
+    EXPECT_TRUE(all.ends_with(line + line));
+  }
+  EXPECT_EQ(read.summary.binary, 0);
+  EXPECT_EQ(read.summary.problems, std::vector<std::string>{});
+}
+
 TEST(SourceReader, StandardInput) {
   const TempFolder folder;
   const int log = open(folder.Write("in", kLog).c_str(), O_RDONLY);
@@ -327,6 +376,86 @@ TEST(SourceReader, DamageIsReportedAndWhatCameBeforeIsRead) {
     EXPECT_NE(ProblemWith(read.summary, name).find("is damaged"), std::string::npos) << name;
   }
   EXPECT_EQ(read.summary.problems.size(), 3u) << testing::PrintToString(read.summary.problems);
+}
+
+constexpr const char* kFilters[] = {"gzip", "zstd", "xz", "bzip2", "lz4"};
+
+// Lines that hardly shrink, so that a cut stream still has most of them.
+std::string Noise(int lines) {
+  std::string text;
+  uint32_t state = 1;
+  for (int i = 0; i < lines; ++i) text += Cat("step ", i, " ", state = state * 1664525 + 1013904223, "\n");
+  return text;
+}
+
+TEST(SourceReader, OfACutStreamEveryDecodedByteIsRead) {
+  const TempFolder folder;
+  // Shorter than one block of libarchive's filters, so that these would give nothing of it.
+  const std::string text = Noise(2000);
+  for (const char* filter : {"gzip", "xz"}) {
+    const std::string packed = Compressed(filter, text);
+    folder.Write(Cat("cut.", filter), packed.substr(0, packed.size() - 2));  // in its trailer
+  }
+  // Their blocks are decoded as a whole: all but the last are there.
+  const std::string longer = Noise(220'000);
+  for (const char* filter : {"zstd", "bzip2", "lz4"}) {
+    const std::string packed = Compressed(filter, longer);
+    folder.Write(Cat("cut.", filter), packed.substr(0, packed.size() - 2));
+  }
+  const Result read = ReadAll(folder, {folder.path()});
+  for (const char* filter : {"gzip", "xz"}) EXPECT_TRUE(read.kept.text.at(Cat("cut.", filter)) == text) << filter;
+  for (const char* filter : {"zstd", "bzip2", "lz4"}) {
+    EXPECT_GE(read.kept.text.at(Cat("cut.", filter)).size(), 4u << 20) << filter;
+  }
+  EXPECT_EQ(read.summary.broken_off, 5);
+  EXPECT_NE(ProblemWith(read.summary, "cut.gzip is damaged and was read up to the damage (the end of its gzip data is missing)"), "");
+}
+
+TEST(SourceReader, MembersOfOneFormatAreOneText) {
+  const TempFolder folder;
+  std::string padded = Compressed("gzip", kLog) + std::string(700, '\0');  // as tapes and block devices leave it
+  for (const char* filter : kFilters) folder.Write(filter, Compressed(filter, kLog) + Compressed(filter, "more\n"));
+  folder.Write("padded", padded + Compressed("gzip", "more\n") + std::string(5, '\0'));
+  const Result read = ReadAll(folder, {folder.path()});
+  for (const char* filter : kFilters) EXPECT_EQ(read.kept.text.at(filter), Cat(kLog, "more\n")) << filter;
+  EXPECT_EQ(read.kept.text.at("padded"), Cat(kLog, "more\n"));
+  EXPECT_EQ(read.summary.problems, std::vector<std::string>{});
+  EXPECT_EQ(read.summary.broken_off, 0);
+}
+
+TEST(SourceReader, WhatStandsBehindCompressedDataIsTold) {
+  const TempFolder folder;
+  const std::string gzip = Compressed("gzip", kLog);
+  folder.Write("a.gz", gzip + "RuntimeError: boom\n");
+  folder.Write("b.gz", gzip + Compressed("xz", kLog));
+  folder.Write("c.tar.gz", Compressed("gzip", Packed("ustar", "none", {{"x.log", kLog}})) + "text");
+  const Result read = ReadAll(folder, {folder.path()});
+  EXPECT_EQ(read.kept.text.at("a.gz"), kLog);
+  EXPECT_EQ(read.kept.text.at("c.tar.gz/x.log"), kLog);
+  EXPECT_NE(ProblemWith(read.summary, Cat("a.gz has more behind its compressed data, which was not read (from byte ", gzip.size(), ")")), "");
+  EXPECT_NE(ProblemWith(read.summary, "b.gz has more behind"), "");
+  EXPECT_NE(ProblemWith(read.summary, "c.tar.gz has more behind"), "");
+  EXPECT_EQ(read.summary.broken_off, 3);
+}
+
+TEST(SourceReader, AWrongChecksumOfACompressedLogIsDamage) {
+  const TempFolder folder;
+  for (const char* filter : {"gzip", "xz"}) {
+    std::string packed = Compressed(filter, kLog);
+    packed[packed.size() - 6] ^= 1;  // gzip: of the checksum; xz: of its footer
+    folder.Write(filter, packed);
+  }
+  const Result read = ReadAll(folder, {folder.path()});
+  EXPECT_EQ(read.kept.text.at("gzip"), kLog);
+  EXPECT_NE(ProblemWith(read.summary, "gzip is damaged"), "");
+  EXPECT_NE(ProblemWith(read.summary, "xz is damaged"), "");
+}
+
+TEST(SourceReader, TarsBehindEachOtherAreAllRead) {
+  const TempFolder folder;
+  folder.Write("two.tar", Packed("ustar", "none", {{"a.log", kLog}}) + Packed("ustar", "none", {{"b.log", kLog}}));
+  const Result read = ReadAll(folder, {folder.path()});
+  EXPECT_EQ(read.kept.order, (std::vector<std::string>{"two.tar/a.log", "two.tar/b.log"}));
 }
 
 TEST(SourceReader, EncryptedMembersAreNamed) {

@@ -69,6 +69,16 @@ TEST(Advice, AControlCommandIsFilledInWhereTheLogsKnow) {
   EXPECT_NE(report.advice().control_command().find("nc -zv n01 23456"), std::string::npos) << report.advice().control_command();
 }
 
+TEST(Advice, AControlIsOfASchedulerThatIsHeard) {
+  const std::string preempted = "2026-02-03T07:13:00Z compute.instances.preempted zone=us-central1-a vm-17\n";
+  const v1::Report cloud = ReportOn(preempted);
+  ASSERT_EQ(cloud.signature(), "cloud.spot");
+  EXPECT_EQ(cloud.DebugString().find("kubectl"), std::string::npos) << cloud.DebugString();
+  EXPECT_NE(cloud.advice().control_command().find("gcloud compute operations list"), std::string::npos) << cloud.advice().control_command();
+  const v1::Report pod = ReportOn(preempted + "Warning  NodeNotReady  pod/trainer-0  Node is not ready\n");
+  EXPECT_NE(pod.advice().control_command().find("kubectl"), std::string::npos) << pod.DebugString();
+}
+
 TEST(Advice, TextThatAShellWouldActOnStaysOutOfCommands) {
   const v1::Report report = ReportOn("[rank0]: PermissionError: [Errno 13] Permission denied: '/data/$(reboot)'\n");
   ASSERT_EQ(report.signature(), "os.eacces");

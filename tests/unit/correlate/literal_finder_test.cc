@@ -35,11 +35,11 @@ Found PlainSearch(const std::vector<LiteralFinder::Literal>& literals, std::stri
 }
 
 TEST(LiteralFinder, FindsAtEveryPlaceOfTexts) {
-  const std::vector<LiteralFinder::Literal> literals = {{"socket", 0}, {"connection reset", 10}};
+  const std::vector<LiteralFinder::Literal> literals = {{"sockets", 0}, {"connection reset", 9}};
   const LiteralFinder finder(literals);
   for (size_t before = 0; before < 40; ++before) {
     for (size_t behind = 0; behind < 20; ++behind) {
-      for (const char* word : {"Socket", "CONNECTION reset"}) {
+      for (const char* word : {"Sockets", "CONNECTION reset"}) {
         const std::string text = std::string(before, '.') + word + std::string(behind, '.');
         EXPECT_EQ(Find(finder, text), PlainSearch(literals, text)) << text;
         EXPECT_EQ(Find(finder, text).size(), 1u) << text;
@@ -79,7 +79,7 @@ TEST(LiteralFinder, EqualsAPlainSearchOnRandomTexts) {
   for (int round = 0; round < 200; ++round) {
     std::vector<LiteralFinder::Literal> literals;
     for (int i = 0; i < 12; ++i) {
-      std::string text = word(6 + random() % 5);
+      std::string text = word(LiteralFinder::kKeyBytes + random() % 5);
       std::transform(text.begin(), text.end(), text.begin(), [](char c) { return c == 'A' ? 'b' : c; });
       const bool known = std::any_of(literals.begin(), literals.end(), [&](const auto& l) { return l.text == text; });
       const uint32_t key = static_cast<uint32_t>(random() % (text.size() - LiteralFinder::kKeyBytes + 1));
@@ -91,7 +91,7 @@ TEST(LiteralFinder, EqualsAPlainSearchOnRandomTexts) {
     ASSERT_EQ(found, PlainSearch(literals, text)) << "round " << round;
     total += found.size();
   }
-  EXPECT_GT(total, 1000u);
+  EXPECT_GT(total, 500u);
 }
 
 }  // namespace

@@ -42,6 +42,59 @@ TEST(SourceScanner, FindsAnEventWithItsPosition) {
   EXPECT_EQ(digest.lines, 4);
 }
 
+TEST(SourceScanner, CarriageReturnsAloneEndLines) {
+  const SourceDigest digest = Scan("one\rtwo\r[rank3]: " + kOom + "\rthree\r");
+  ASSERT_EQ(digest.events.size(), 1u);
+  EXPECT_EQ(digest.events[0].at.line, 3u);
+  EXPECT_EQ(digest.events[0].at.byte_offset, 8u);
+  EXPECT_EQ(digest.events[0].text, "[rank3]: " + kOom);
+  EXPECT_EQ(digest.lines, 4);
+}
+
+TEST(SourceScanner, AMessageThatABarOverwritesIsRead) {
+  for (const size_t cut : {SIZE_MAX, size_t{1}}) {
+    const SourceDigest digest = Scan("a\r\nEpoch 1:  5%|##  |\r[rank3]: " + kOom + "\rEpoch 1:  6%|##  |\r     \r[rank4]: " + kOom + "\r\nb\r\n", cut);
+    ASSERT_EQ(digest.events.size(), 2u);
+    EXPECT_EQ(digest.events[0].prefix.rank, 3);
+    EXPECT_EQ(digest.events[0].at.line, 2u);
+    EXPECT_TRUE(digest.events[0].text.ends_with(kOom));
+    EXPECT_EQ(digest.events[1].prefix.rank, 4);
+    EXPECT_EQ(digest.events[1].at.line, 2u);
+    EXPECT_EQ(digest.lines, 3);
+  }
+}
+
+TEST(SourceScanner, EveryDrawingOfALongLineIsRead) {
+  for (const bool with_newlines : {true, false}) {
+    std::string bar;
+    while (bar.size() < 5u << 20) bar += Cat("\r ", bar.size(), "/9999999 [00:01<00:02, 3.1it/s]");
+    const std::string before = bar.substr(0, bar.size() / 2), newline = with_newlines ? "\n" : "\r";
+    const std::string log = Cat(before, "\r[rank3]: ", kOom, bar, "\r[rank4]: ", kOom, newline, "[rank5]: ", kOom, newline);
+    const SourceDigest whole = Scan(log);
+    ASSERT_EQ(whole.events.size(), 3u);
+    EXPECT_EQ(whole.events[0].text, "[rank3]: " + kOom);
+    EXPECT_EQ(whole.events[0].at.byte_offset, before.size() + 1);
+    EXPECT_EQ(whole.events[1].text, "[rank4]: " + kOom);
+    EXPECT_EQ(whole.lines_cut, 0);
+    if (with_newlines) {
+      EXPECT_EQ(whole.events[0].at.line, 1u);
+      EXPECT_EQ(whole.events[1].at.line, 1u);
+      EXPECT_EQ(whole.events[2].at.line, 2u);
+      EXPECT_EQ(whole.lines, 2);
+    } else {
+      EXPECT_EQ(whole.events[2].at.line, static_cast<size_t>(whole.lines));
+    }
+    for (const size_t cut : {997u, 4096u, 100'000u}) {
+      const SourceDigest digest = Scan(log, cut);
+      ASSERT_EQ(digest.events.size(), 3u) << cut;
+      for (size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(digest.events[i].at.line, whole.events[i].at.line) << cut;
+        EXPECT_EQ(digest.events[i].text, whole.events[i].text) << cut;
+      }
+    }
+  }
+}
+
 TEST(SourceScanner, AnyCutGivesTheSameDigest) {
   std::string log;
   for (int i = 0; i < 3000; ++i) {
@@ -89,6 +142,20 @@ TEST(SourceScanner, FrameTextInsideATracebackIsNoEvent) {
                                    "\")\nValueError: other\n");
   ASSERT_EQ(digest.events.size(), 1u);
   EXPECT_NE(IdOf(digest.events[0]), "oom.torch");
+}
+
+TEST(SourceScanner, TheLastLineOfATracebackAloneIsAnEvent) {
+  const SourceDigest digest = Scan("step 1\n[rank0]: RuntimeError: boom\nstep 2\nmylib.ShardError: shard 7\n");
+  ASSERT_EQ(digest.events.size(), 2u);
+  EXPECT_EQ(IdOf(digest.events[0]), "py.traceback");
+  EXPECT_EQ(digest.events[0].exception, "RuntimeError");
+  EXPECT_FALSE(digest.events[0].in_traceback);
+  EXPECT_EQ(digest.events[0].prefix.rank, 0);
+  EXPECT_EQ(digest.events[1].exception, "mylib.ShardError");
+  // Not where somebody only tells of it, nor a second time behind the traceback itself.
+  EXPECT_TRUE(Scan("2026-03-04 21:47:01,900 - trainer - ERROR - RuntimeError: boom\nWARNING:root:RuntimeError: boom\n"
+                   "    RuntimeError: boom\nsaw RuntimeError: boom\nUserWarning: RuntimeError: boom\nError: boom\n").events.empty());
+  EXPECT_EQ(Scan("Traceback (most recent call last):\n  File \"a\", line 1, in f\nValueError: x\n").events.size(), 1u);
 }
 
 TEST(SourceScanner, IgnoredExceptionsAreNoEvents) {

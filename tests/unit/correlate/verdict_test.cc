@@ -1,6 +1,8 @@
 // Who is named, from which line, and what becomes of the others: kinds of incidents in their smallest form.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "correlate/text.h"
 #include "tests/unit/correlate/report_on.h"
 
@@ -210,6 +212,23 @@ TEST(Verdict, TheSizeOfTheJobIsReadFromLaunchersAndFrameworks) {
     const v1::Report report = ReportOn(Cat(row.line, "\n[rank0]: KeyError: 'tokens'\n"));
     EXPECT_EQ(RoleOf(report, row.rank), row.last) << row.line;
     EXPECT_EQ(RoleOf(report, row.rank + 1), "not listed") << row.line;
+  }
+}
+
+// --- a world that no log can show
+TEST(Verdict, AClaimedWorldSizeCostsNothing) {
+  const std::string failure = "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 79.15 GiB of which 1.02 GiB is free.\n"
+      "[rank5]:[E304 22:01:25.123456789 ProcessGroupNCCL.cpp:616] [Rank 5] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600029 milliseconds before timing out.\n";
+  for (const char* world : {"1000000", "2147483647"}) {
+    const v1::Report report = ReportOn(Cat("Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/", world, "\n(3/", world, ") step 1\n", failure));
+    EXPECT_EQ(report.initiator().rank(), 3) << world;
+    EXPECT_LE(report.ranks_size(), 20'000) << world;
+    if (report.completeness().world_size() == 1'000'000) {
+      const auto& problems = report.completeness().input_problems();
+      EXPECT_TRUE(std::any_of(problems.begin(), problems.end(), [](const std::string& problem) {
+        return problem.find("983613 more expected ranks left no line") == 0;
+      })) << report.completeness().DebugString();
+    }
   }
 }
 

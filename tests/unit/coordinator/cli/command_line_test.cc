@@ -21,10 +21,10 @@ struct Result {
   std::string out;
 };
 
-// `arguments` as a shell reads them. Standard error is part of `out` unless the caller redirects it.
-Result Firstfault(const std::string& arguments) {
+// Standard error is part of `out` unless the command redirects it.
+Result Shell(const std::string& command) {
   Result result;
-  FILE* pipe = popen(Cat("{ ", FIRSTFAULT_BINARY, " ", arguments, "; } 2>&1").c_str(), "r");
+  FILE* pipe = popen(Cat("{ ", command, "; } 2>&1").c_str(), "r");
   if (pipe == nullptr) return result;
   std::array<char, 4096> buffer;
   while (const size_t got = fread(buffer.data(), 1, buffer.size(), pipe))
@@ -33,6 +33,9 @@ Result Firstfault(const std::string& arguments) {
   if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
   return result;
 }
+
+// `arguments` as a shell reads them.
+Result Firstfault(const std::string& arguments) { return Shell(Cat(FIRSTFAULT_BINARY, " ", arguments)); }
 
 class CommandLine : public testing::Test {
  protected:
@@ -53,6 +56,11 @@ class CommandLine : public testing::Test {
 
   std::filesystem::path folder_;
 };
+
+std::string Gzip(const std::string& path) {
+  EXPECT_EQ(std::system(Cat("gzip -k ", path).c_str()), 0);
+  return Cat(path, ".gz");
+}
 
 constexpr char kOom[] =
     "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.25 GiB. GPU 1 has a total "
@@ -177,10 +185,58 @@ TEST_F(CommandLine, OwnSignaturesReplaceTheBuiltInOnes) {
   EXPECT_EQ(Firstfault(Cat("signatures own.flux", flag)).code, 0);
 }
 
-TEST_F(CommandLine, AFullDiskIsNotAVerdict) {
-  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
-  EXPECT_EQ(Firstfault("version > /dev/full").code, 70);
+TEST_F(CommandLine, ALogWithoutItsEndIsNoCleanResult) {
+  const std::string gz = Gzip(Write("rank0.log", "step 1 loss 2.5\nstep 2 loss 2.4\n"));
+  EXPECT_EQ(Firstfault(Cat("diagnose ", gz)).code, 0);
+  std::filesystem::resize_file(gz, std::filesystem::file_size(gz) - 3);
+  const Result cut = Firstfault(Cat("diagnose --one-line ", gz));
+  EXPECT_EQ(cut.code, 20);
+  EXPECT_NE(cut.out.find("undetermined: no line says that the job failed, but 1 log could not be read to the end"), std::string::npos) << cut.out;
+  EXPECT_NE(Firstfault(Cat("diagnose ", gz)).out.find("rank0.log.gz is damaged and was read up to the damage"), std::string::npos);
 }
+
+TEST_F(CommandLine, AnExceptionWithoutItsTracebackIsNoCleanResult) {
+  const std::string log = Write("job.log", "[rank0]: step 1\n[rank1]: step 1\n[rank1]: RuntimeError: boom\n");
+  const Result result = Firstfault(Cat("diagnose --one-line ", log));
+  EXPECT_EQ(result.code, 20);
+  EXPECT_NE(result.out.find("suspects: rank 1"), std::string::npos) << result.out;
+}
+
+TEST_F(CommandLine, RulesThatFitNothingAreInTheReport) {
+  const std::string log = Write("rank0.log", kOom), map = Write("hosts.map", "rank0.log rank=0\nrank7.log rank=7\n");
+  const Result result = Firstfault(Cat("diagnose --map ", map, " --timezone n09=UTC ", log));
+  EXPECT_NE(result.out.find("hosts.map:2 fits none of the sources"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("--timezone n09=UTC fits the host of none of the"), std::string::npos) << result.out;
+}
+
+TEST_F(CommandLine, AReportThatCannotBeWrittenIs70AndSaysSo) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  const std::string log = Write("rank0.log", kOom);
+  for (const char* output : {"> /dev/full", ">&-"}) {
+    for (const std::string& command : {Cat("diagnose ", log), Cat("diagnose --json ", log), std::string("signatures"), std::string("--help")}) {
+      const Result result = Shell(Cat("{ ", FIRSTFAULT_BINARY, " ", command, " 2>&3 ", output, "; } 3>&1"));
+      EXPECT_EQ(result.code, 70) << command;
+      EXPECT_NE(result.out.find("firstfault: cannot write to standard output: "), std::string::npos) << command << result.out;
+    }
+  }
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(CommandLine, WithoutMemoryItIs70AndSaysSo) {
+  std::string text;
+  for (int i = 0; i < 30'000; ++i) text += Cat("[rank", i, "]: RuntimeError: boom ", i, "\n");
+  const std::string log = Write("job.log", text);
+  bool short_of_memory = false;
+  // From too little to load its libraries to enough.
+  for (int kibibytes = 48'000; kibibytes <= 120'000; kibibytes += 6'000) {
+    const Result result = Shell(Cat("ulimit -v ", kibibytes, "; exec ", FIRSTFAULT_BINARY, " diagnose --one-line ", log));
+    const bool told = result.out.find("firstfault: out of memory: allow it more") != std::string::npos;
+    EXPECT_TRUE(result.code == 127 || result.code == 20 || (result.code == 70 && told)) << result.code << result.out;
+    short_of_memory |= told;
+  }
+  EXPECT_TRUE(short_of_memory);
+}
+#endif
 
 }  // namespace
 }  // namespace firstfault

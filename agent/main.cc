@@ -159,12 +159,16 @@ int Main(int argc, char** argv) {
   settings.agent.patient = settings.once;
   while (settings.agent.root.ends_with('/')) settings.agent.root.pop_back();
   wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  sigset_t stops;
+  sigemptyset(&stops);
   for (const int signal : {SIGTERM, SIGINT}) {
+    sigaddset(&stops, signal);
     std::signal(signal, [](int) {
       stop = 1;
       Wake();
     });
   }
+  sigprocmask(SIG_UNBLOCK, &stops, nullptr);  // whoever starts us may hold them back until here
   RaiseFileLimit();
   return Run(settings);
 }

@@ -9,8 +9,11 @@
 namespace firstfault {
 namespace {
 
-bool IsFinal(const Replay& replay, const RecordingSummary& summary, int64_t now_ns) {
-  return replay.all_closed || (replay.job_closed && now_ns - summary.last_ns >= kQuietNs);
+// No agent can add to it: each is gone, and has been for longer than a restart takes.
+bool AllLost(const std::vector<v1::AgentStatus>& agents) {
+  return !agents.empty() && std::all_of(agents.begin(), agents.end(), [](const v1::AgentStatus& agent) {
+    return !agent.connected() && agent.heard_ns_ago() >= kAgentStaleNs;
+  });
 }
 
 struct WaitRow {
@@ -34,16 +37,32 @@ absl::StatusOr<std::shared_ptr<const Replay>> Answers::AnswerOf(const RecordingS
   const auto batches = recordings_->Read(summary.key);
   if (!batches.ok()) return batches.status();
   auto replay = std::make_shared<Replay>(ReplayBatches(*engine_, *batches, summary.lost));
-  if (replay->report.job().empty()) {
-    replay->report.set_job(summary.key.job);
-    replay->report.set_attempt(static_cast<int32_t>(summary.key.attempt));
-  }
+  // What the job is called here; its logs may call it otherwise.
+  replay->report.set_job(summary.key.job);
+  replay->report.set_attempt(static_cast<int32_t>(summary.key.attempt));
   const std::lock_guard lock(mutex_);
   answers_[summary.key] = {batches->size(), replay};
   return std::shared_ptr<const Replay>(std::move(replay));
 }
 
-v1::JobsReply Answers::Jobs(const v1::JobsRequest& request) {
+absl::StatusOr<v1::Report> Answers::ReportOf(const RecordingSummary& summary, int64_t now_ns) {
+  const auto answer = AnswerOf(summary);
+  if (!answer.ok()) return answer.status();
+  const Replay& replay = **answer;
+  v1::Report report = replay.report;
+  v1::State* state = report.mutable_state();
+  const int64_t quiet_ns = now_ns - summary.last_ns;
+  const bool final = replay.all_closed || (replay.job_closed && quiet_ns >= kQuietNs) || AllLost(agents_->Of(summary.key, now_ns));
+  state->set_finality(final ? "final" : "provisional");
+  if (state->state() == "running" && !final && quiet_ns >= stall_after_ns_) {
+    state->set_state("stalled");
+    state->set_since_ns(summary.last_ns);
+    if (replay.behind) *state->mutable_waiting_for() = *replay.behind;
+  }
+  return report;
+}
+
+v1::JobsReply Answers::Jobs(const v1::JobsRequest& request, int64_t now_ns) {
   v1::JobsReply out;
   const size_t limit = std::min(request.has_limit() ? request.limit() : kJobsDefault, kJobsMax);
   for (const RecordingSummary& summary : recordings_->Summaries()) {
@@ -56,12 +75,11 @@ v1::JobsReply Answers::Jobs(const v1::JobsRequest& request) {
     job->set_bytes(summary.bytes);
     job->set_first_ns(summary.first_ns);
     job->set_last_ns(summary.last_ns);
-    const auto answer = AnswerOf(summary);
-    if (!answer.ok()) continue;  // it is there, and nothing can be said of it
-    const v1::Report& report = (*answer)->report;
-    job->set_state(report.state().state());
-    job->set_verdict(report.verdict());
-    job->set_headline(report.title());
+    const auto report = ReportOf(summary, now_ns);
+    if (!report.ok()) continue;  // it is there, and nothing can be said of it
+    job->set_state(report->state().state());
+    job->set_verdict(report->verdict());
+    job->set_headline(report->title());
   }
   return out;
 }
@@ -91,15 +109,14 @@ std::optional<absl::StatusOr<v1::WhyReply>> Answers::Why(const v1::WhyRequest& r
   const bool wait_over = row->wait.empty() || waited_ns >= (request.has_wait_ns() ? request.wait_ns() : kWaitDefaultNs);
   const auto summary = Find(request);
   if (!summary.ok()) return wait_over ? std::optional(Reply(summary.status())) : std::nullopt;
-  const auto answer = AnswerOf(*summary);
-  if (!answer.ok()) return Reply(answer.status());
-  const bool final = IsFinal(**answer, *summary, now_ns);
-  const bool failed = (*answer)->report.state().state() == "failed";
+  auto report = ReportOf(*summary, now_ns);
+  if (!report.ok()) return Reply(report.status());
+  const bool final = report->state().finality() == "final", failed = report->state().state() == "failed";
   if (!wait_over && !row->enough(failed, final)) return std::nullopt;
   v1::WhyReply reply;
   reply.set_job(summary->key.job);
-  *reply.mutable_report() = (*answer)->report;
-  reply.mutable_report()->mutable_state()->set_finality(final ? "final" : "provisional");
+  *reply.mutable_report() = *std::move(report);
+  for (v1::AgentStatus& agent : agents_->Of(summary->key, now_ns)) *reply.add_agent() = std::move(agent);
   return Reply(std::move(reply));
 }
 

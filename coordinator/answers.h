@@ -14,6 +14,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "coordinator/agents.h"
 #include "coordinator/recording.h"
 #include "coordinator/replay.h"
 #include "proto/query.pb.h"
@@ -22,15 +23,22 @@ namespace firstfault {
 
 // What nobody has added to for so long after the launcher's end is complete (design: quiet for 2 s).
 inline constexpr int64_t kQuietNs = 2'000'000'000;
+// Longer than a checkpoint or an evaluation commonly takes.
+inline constexpr int64_t kStallAfterNs = 300'000'000'000;
 inline constexpr int64_t kWaitDefaultNs = 60'000'000'000;
 inline constexpr uint32_t kJobsMax = 1000, kJobsDefault = 100;
 
 class Answers {
  public:
-  // Both must outlive this.
-  Answers(const Engine* engine, const Recordings* recordings) : engine_(engine), recordings_(recordings) {}
+  // All must outlive this. A job that runs and says nothing for so long is stalled.
+  Answers(const Engine* engine, const Recordings* recordings, const Agents* agents, int64_t stall_after_ns = kStallAfterNs)
+      : engine_(engine), recordings_(recordings), agents_(agents), stall_after_ns_(stall_after_ns) {}
 
-  v1::JobsReply Jobs(const v1::JobsRequest& request);
+  int64_t stall_after_ns() const { return stall_after_ns_; }
+  v1::JobsReply Jobs(const v1::JobsRequest& request, int64_t now_ns);
+
+  // The report as of now, with where the job stands.
+  absl::StatusOr<v1::Report> ReportOf(const RecordingSummary& summary, int64_t now_ns);
 
   // nullopt: not yet, `waited_ns` is less than the request allows. NotFound: no such job. InvalidArgument: no
   // such wait.
@@ -47,6 +55,8 @@ class Answers {
 
   const Engine* const engine_;
   const Recordings* const recordings_;
+  const Agents* const agents_;
+  const int64_t stall_after_ns_;
   std::mutex mutex_;
   std::map<JobKey, Answer> answers_;
 };

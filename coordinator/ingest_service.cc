@@ -16,8 +16,8 @@ namespace {
 // One stream. Lives until gRPC is done with it and no batch of it is on its way to the disk.
 class StreamReactor final : public grpc::ServerBidiReactor<v1::AgentMessage, v1::CoordinatorMessage> {
  public:
-  StreamReactor(IngestSession session, GroupCommit* commit, const std::function<int64_t()>& now_ns)
-      : session_(std::move(session)), commit_(commit), now_ns_(now_ns) {}
+  StreamReactor(IngestSession session, GroupCommit* commit, Agents* agents, const std::function<int64_t()>& now_ns)
+      : session_(std::move(session)), commit_(commit), agents_(agents), now_ns_(now_ns) {}
 
   void Start(std::shared_ptr<StreamReactor> self) {
     self_ = std::move(self);
@@ -31,6 +31,7 @@ class StreamReactor final : public grpc::ServerBidiReactor<v1::AgentMessage, v1:
       return EndWhenDurable();
     }
     const int64_t now_ns = now_ns_();
+    Note(now_ns);
     IngestSession::Step step = session_.Handle(std::move(incoming_), now_ns);
     incoming_.Clear();
     if (step.end) return End(ToGrpc(*step.end));
@@ -61,7 +62,10 @@ class StreamReactor final : public grpc::ServerBidiReactor<v1::AgentMessage, v1:
     End(grpc::Status::CANCELLED);
   }
 
-  void OnDone() override { self_.reset(); }
+  void OnDone() override {
+    agents_->Gone(this);
+    self_.reset();
+  }
 
  private:
   void Committed(const v1::CoordinatorMessage& ack, size_t bytes, const absl::Status& status) {
@@ -75,7 +79,24 @@ class StreamReactor final : public grpc::ServerBidiReactor<v1::AgentMessage, v1:
     if (!reading_) ReadOn();
   }
 
+  void Ask(v1::CoordinatorMessage message) {
+    const std::lock_guard lock(mutex_);
+    Send(std::move(message));
+  }
+
   // The rest holds the mutex.
+
+  // What the message says of its agent.
+  void Note(int64_t now_ns) {
+    if (incoming_.has_hello() && !std::exchange(greeted_, true)) {
+      agents_->Greeted(this, incoming_.hello(), now_ns, [stream = std::weak_ptr<StreamReactor>(self_)](v1::CoordinatorMessage message) {
+        if (const auto alive = stream.lock()) alive->Ask(std::move(message));
+      });
+    }
+    agents_->Heard(this, now_ns);
+    if (incoming_.has_heartbeat()) agents_->Beat(this, incoming_.heartbeat());
+    if (incoming_.has_batch() && !RefusalOf(incoming_.batch())) agents_->Sent(this, {incoming_.batch().job(), incoming_.batch().attempt()});
+  }
 
   void ReadOn() {
     reading_ = !ending_ && queued_bytes_ < kStreamQueueBytesMax;
@@ -121,18 +142,19 @@ class StreamReactor final : public grpc::ServerBidiReactor<v1::AgentMessage, v1:
   std::shared_ptr<StreamReactor> self_;
   IngestSession session_;
   GroupCommit* const commit_;
+  Agents* const agents_;
   const std::function<int64_t()>& now_ns_;
   v1::AgentMessage incoming_;
   std::deque<v1::CoordinatorMessage> outgoing_;  // the first is being written
   size_t queued_bytes_ = 0, pending_ = 0;
-  bool reading_ = true, half_closed_ = false, writing_ = false, finished_ = false;
+  bool greeted_ = false, reading_ = true, half_closed_ = false, writing_ = false, finished_ = false;
   std::optional<grpc::Status> ending_;
 };
 
 }  // namespace
 
 grpc::ServerBidiReactor<v1::AgentMessage, v1::CoordinatorMessage>* IngestService::Stream(grpc::CallbackServerContext*) {
-  auto reactor = std::make_shared<StreamReactor>(IngestSession(recordings_, coordinator_id_), commit_, now_ns_);
+  auto reactor = std::make_shared<StreamReactor>(IngestSession(recordings_, coordinator_id_), commit_, agents_, now_ns_);
   StreamReactor* const out = reactor.get();
   out->Start(std::move(reactor));
   return out;

@@ -12,6 +12,7 @@
 #include <functional>
 #include <string>
 
+#include "coordinator/agents.h"
 #include "coordinator/group_commit.h"
 #include "coordinator/recording.h"
 #include "proto/ingest.grpc.pb.h"
@@ -25,14 +26,15 @@ inline constexpr size_t kStreamQueueBytesMax = 1 << 20;
 class IngestService final : public v1::Ingest::CallbackService {
  public:
   // All must outlive the service. `now_ns`: the wall clock.
-  IngestService(const Recordings* recordings, GroupCommit* commit, std::function<int64_t()> now_ns, std::string coordinator_id)
-      : recordings_(recordings), commit_(commit), now_ns_(std::move(now_ns)), coordinator_id_(std::move(coordinator_id)) {}
+  IngestService(const Recordings* recordings, GroupCommit* commit, Agents* agents, std::function<int64_t()> now_ns, std::string coordinator_id)
+      : recordings_(recordings), commit_(commit), agents_(agents), now_ns_(std::move(now_ns)), coordinator_id_(std::move(coordinator_id)) {}
 
   grpc::ServerBidiReactor<v1::AgentMessage, v1::CoordinatorMessage>* Stream(grpc::CallbackServerContext* context) override;
 
  private:
   const Recordings* const recordings_;
   GroupCommit* const commit_;
+  Agents* const agents_;
   const std::function<int64_t()> now_ns_;
   const std::string coordinator_id_;
 };

@@ -15,12 +15,14 @@
 #include "coordinator/listen_address.h"
 #include "coordinator/query_service.h"
 #include "coordinator/recording.h"
+#include "coordinator/watcher.h"
 #include "correlate/source_scanner.h"
 #include "correlate/text.h"
 
 namespace firstfault {
 namespace {
 
+constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int kExitUsage = 64, kExitUnavailable = 69;  // EX_USAGE, EX_UNAVAILABLE of sysexits.h
 // What is on its way to the disk is there long before; a question that waits is answered as it is.
 constexpr auto kStopWithin = std::chrono::seconds(2);
@@ -36,6 +38,11 @@ int Complain(const std::string& text, int code) {
   return code;
 }
 
+void Say(const std::string& line) {
+  std::fputs(Cat(line, "\n").c_str(), stdout);
+  std::fflush(stdout);
+}
+
 std::string RandomId() {
   char bytes[8] = {};
   std::FILE* file = std::fopen("/dev/urandom", "rb");
@@ -48,21 +55,24 @@ std::string RandomId() {
   return out;
 }
 
-int Serve(const std::string& listen, const std::string& data_dir) {
+int Serve(const std::string& listen, const std::string& data_dir, int64_t stall_after_ns) {
   // Before any thread starts: all of them inherit it.
   sigset_t stops;
   sigemptyset(&stops);
   sigaddset(&stops, SIGTERM);
   sigaddset(&stops, SIGINT);
   pthread_sigmask(SIG_BLOCK, &stops, nullptr);
+  signal(SIGPIPE, SIG_IGN);  // nobody need listen to what we say
   signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of the write
 
   const auto recordings = Recordings::Open(data_dir);
   if (!recordings.ok()) return Complain(std::string(recordings.status().message()), kExitUnavailable);
-  Answers answers(&BuiltInEngine(), recordings->get());
+  Agents agents;
+  Answers answers(&BuiltInEngine(), recordings->get(), &agents, stall_after_ns);
   GroupCommit commit(recordings->get());
-  IngestService ingest(recordings->get(), &commit, WallNs, RandomId());
+  IngestService ingest(recordings->get(), &commit, &agents, WallNs, RandomId());
   QueryService query(&answers, WallNs);
+  Watcher watcher(&answers, recordings->get(), &agents, WallNs, Say);
 
   grpc::ServerBuilder builder;
   int port = 0;
@@ -75,8 +85,8 @@ int Serve(const std::string& listen, const std::string& data_dir) {
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) return Complain(Cat("cannot listen on ", listen), kExitUnavailable);
-  std::printf("listening on %s\n", WithPort(listen, port).c_str());
-  std::fflush(stdout);
+  Say(Cat("listening on ", WithPort(listen, port)));
+  watcher.Start();
 
   int signal_number = 0;
   sigwait(&stops, &signal_number);
@@ -91,6 +101,10 @@ int Main(int argc, char** argv) {
   CLI::App app("Collect what agents send, and say which rank of a job failed first.", "firstfault-coordinator");
   app.add_option("--listen", listen, "Where agents and people connect; port 0: any")->type_name("HOST:PORT")->required();
   app.add_option("--data-dir", data_dir, "Folder of the recordings")->type_name("DIR")->required();
+  int64_t stall_after_s = kStallAfterNs / kSecondNs;
+  app.add_option("--stall-after", stall_after_s, "A job that runs and says nothing for so long is stalled")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 86'400));
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -100,7 +114,7 @@ int Main(int argc, char** argv) {
     return Complain(Cat(error.what(), "\nSee firstfault-coordinator --help."), kExitUsage);
   }
   if (const auto wrong = WrongListenAddress(listen)) return Complain(*wrong, kExitUsage);
-  return Serve(listen, data_dir);
+  return Serve(listen, data_dir, stall_after_s * kSecondNs);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ grpc::ServerUnaryReactor* QueryService::Jobs(grpc::CallbackServerContext* contex
                                              v1::JobsReply* reply) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   Ask(reactor, [this, reactor, request, reply](bool) {
-    *reply = answers_->Jobs(*request);
+    *reply = answers_->Jobs(*request, now_ns_());
     reactor->Finish(grpc::Status::OK);
     return true;
   });

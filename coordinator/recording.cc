@@ -57,6 +57,11 @@ std::optional<JobKey> KeyOf(const std::string& file_name) {
   return attempt && FileName(key) == file_name ? std::optional(key) : std::nullopt;
 }
 
+bool IsEvidence(const v1::Record& record) {
+  const v1::Span::Reason reason = record.span().reason();
+  return reason == v1::Span::MATCH || reason == v1::Span::ALL || record.has_process_exit() || record.has_job_closed();
+}
+
 void Count(const v1::LoggedBatch& batch, RecordingSummary* summary) {
   if (summary->batches == 0) summary->first_ns = batch.arrived_ns();
   summary->last_ns = std::max(summary->last_ns, batch.arrived_ns());
@@ -65,6 +70,7 @@ void Count(const v1::LoggedBatch& batch, RecordingSummary* summary) {
   summary->records += static_cast<uint64_t>(batch.batch().record_size());
   summary->bytes += batch.batch().ByteSizeLong();
   summary->hosts.insert(batch.host());
+  summary->evidence += static_cast<uint64_t>(std::count_if(batch.batch().record().begin(), batch.batch().record().end(), IsEvidence));
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ struct RecordingSummary {
   uint64_t bytes = 0;  // as sent
   int64_t first_ns = 0, last_ns = 0;  // arrival of its first and last batch
   std::set<std::string> hosts;
+  uint64_t evidence = 0;  // records that may tell of a failure
   uint64_t lost = 0;  // batches that were recorded and cannot be read
 };
 

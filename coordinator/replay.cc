@@ -210,6 +210,34 @@ std::string HeadOf(const std::vector<Piece>& pieces) {
   return head;
 }
 
+// Ranks tell their steps; the last one of each is what it had reached.
+std::optional<v1::Place> RankBehind(const std::vector<SourceDigest>& digests) {
+  struct Last {
+    int64_t step = -1;
+    std::string host;
+  };
+  std::map<int32_t, Last> last;
+  for (const SourceDigest& digest : digests) {
+    const auto named = digest.info.rank ? ParseNumber<int32_t>(digest.info.rank->value) : std::nullopt;
+    for (const Progress& progress : digest.progress) {
+      const auto rank = progress.rank ? progress.rank : named;
+      if (progress.bar || !rank) continue;
+      Last& reached = last[*rank];
+      reached.step = std::max(reached.step, progress.step);
+      if (digest.info.host) reached.host = digest.info.host->value;
+    }
+  }
+  if (last.size() < 2) return std::nullopt;
+  const auto by_step = [](const auto& a, const auto& b) { return a.second.step < b.second.step; };
+  const auto lowest = std::min_element(last.begin(), last.end(), by_step);
+  const auto alike = std::count_if(last.begin(), last.end(), [&](const auto& one) { return one.second.step == lowest->second.step; });
+  if (alike > 1) return std::nullopt;
+  v1::Place place;
+  place.set_rank(lowest->first);
+  if (!lowest->second.host.empty()) place.set_host(lowest->second.host);
+  return place;
+}
+
 }  // namespace
 
 Replay ReplayBatches(const Engine& engine, const std::vector<v1::LoggedBatch>& batches, uint64_t lost) {
@@ -255,6 +283,7 @@ Replay ReplayBatches(const Engine& engine, const std::vector<v1::LoggedBatch>& b
   for (size_t i = 0; i < infos.size(); ++i) {
     if (!infos[i]->host && !hosts[i].empty()) infos[i]->host = Known{hosts[i], "agent"};
   }
+  out.behind = RankBehind(digests);
   out.report = Correlate(engine, digests, options);
   const bool failed = out.report.verdict() != "no_failure" || (collector.closed() && collector.closed()->exit_code() != 0);
   out.report.mutable_state()->set_state(failed ? "failed" : out.job_closed || out.all_closed ? "ended" : "running");

@@ -11,6 +11,7 @@
 #define FIRSTFAULT_COORDINATOR_REPLAY_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "correlate/source_scanner.h"
@@ -22,6 +23,7 @@ namespace firstfault {
 struct Replay {
   v1::Report report;           // `state` says where the job stands; finality is the caller's to decide
   bool job_closed = false;     // the launcher's end was seen
+  std::optional<v1::Place> behind;  // the rank whose steps are behind all others'
   bool all_closed = false;     // there are sources, of every expected host, and all were read to their end
 };
 

@@ -21,6 +21,7 @@ int Version(const std::vector<std::string>& arguments) {
 constexpr Command kCommands[] = {
     {"diagnose", "read logs of a failed job and name what failed first", Diagnose},
     {"jobs", "list the jobs that a coordinator knows", Jobs},
+    {"run", "run a job's launcher and say what failed first when it fails", Run},
     {"signatures", "list, search and explain the known failures", Signatures},
     {"why", "ask a coordinator what failed first in a job", Why},
     {"version", "print the version", Version},

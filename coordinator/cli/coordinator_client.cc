@@ -7,6 +7,8 @@
 #include <memory>
 
 #include "correlate/text.h"
+#include "correlate/version.h"
+#include "proto/ingest.grpc.pb.h"
 #include "proto/query.grpc.pb.h"
 
 namespace firstfault {
@@ -14,6 +16,8 @@ namespace {
 
 // A coordinator waits 60 s at most unless asked for longer; the rest is for its replay of a large job.
 constexpr auto kAnswerWithin = std::chrono::seconds(90);
+// A sync of a busy disk.
+constexpr auto kRecordedWithin = std::chrono::seconds(10);
 // A report of thousands of ranks with their lines.
 constexpr int kReplyBytesMax = 256 << 20;
 
@@ -50,6 +54,31 @@ absl::StatusOr<v1::JobsReply> AskJobs(const std::string& coordinator, const v1::
 
 absl::StatusOr<v1::WhyReply> AskWhy(const std::string& coordinator, const v1::WhyRequest& request) {
   return Ask<v1::WhyReply>(coordinator, request, &v1::Query::Stub::Why);
+}
+
+absl::Status RecordJobEnd(const std::string& coordinator, const std::string& host, const std::string& job, uint32_t attempt,
+                          int exit_code) {
+  const auto stub = v1::Ingest::NewStub(grpc::CreateChannel(coordinator, grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kRecordedWithin);
+  const auto stream = stub->Stream(&context);
+  v1::AgentMessage hello, end;
+  hello.mutable_hello()->set_host(host);
+  // One batch of a spool of its own, however often it is told.
+  hello.mutable_hello()->set_spool_id(Cat("end of ", job, " ", attempt, " on ", host));
+  hello.mutable_hello()->set_version(kVersion);
+  end.mutable_batch()->set_sequence(1);
+  end.mutable_batch()->set_job(job);
+  end.mutable_batch()->set_attempt(attempt);
+  end.mutable_batch()->add_record()->mutable_job_closed()->set_exit_code(exit_code);
+  stream->Write(hello);
+  stream->Write(end);
+  stream->WritesDone();
+  bool durable = false;
+  for (v1::CoordinatorMessage reply; stream->Read(&reply);) durable |= reply.ack().sequence() == 1 && reply.ack().refused() == 0;
+  const grpc::Status status = stream->Finish();
+  if (status.ok() && durable) return absl::OkStatus();
+  return absl::UnavailableError(Cat("the coordinator at ", coordinator, " did not record the end of the job: ", status.error_message()));
 }
 
 }  // namespace firstfault

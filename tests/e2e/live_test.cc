@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "correlate/text.h"
+#include "proto/event_log.h"
 #include "tests/e2e/programs.h"
 #include "tests/golden/judge.h"
 #include "tests/golden/read_folder.h"
@@ -206,6 +207,40 @@ TEST(Live, WhatDecidesIsTheSameVerdict) {
 
 TEST(Live, RotatedFilesAreTheSameReport) {
   SaysWhatDiagnoseSays("110-nfs-stall-in-one-rank-loader", "all", Rotation::kRename);
+}
+
+// A rank that says nothing is heard when another one fails: the coordinator asks for its last lines.
+TEST(Live, TheLastWordsOfTheOthersAreAskedFor) {
+  const Scratch scratch;
+  Coordinator coordinator(scratch.path() / "data");
+  std::string quiet;
+  for (int i = 0; i < 2000; ++i) quiet += Cat("note ", i, "\n");
+  std::vector<Child> agents;
+  for (const char* host : {"n00", "n01"}) {
+    fs::create_directories(scratch.path() / host);
+    Append(scratch.path() / host / "rank.log", quiet);
+    auto words = AgentWords(coordinator.address(), scratch.path() / "spools" / host, "run-7");
+    for (const std::string& word : {std::string("--host"), std::string(host), std::string("--root"), (scratch.path() / host).string(), std::string("--log"), std::string("/*.log")}) words.push_back(word);
+    agents.emplace_back(words);
+  }
+  WaitForSources(coordinator.address(), 2);
+  Append(scratch.path() / "n01" / "rank.log", "RuntimeError: CUDA error: an illegal memory access was encountered\n");
+  bool heard = false;
+  for (int i = 0; i < 50 && !heard; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    Shell(Cat("cp ", (scratch.path() / "data").string(), "/run-7.0.recording* ", scratch.path().string()));
+    auto log = EventLog::Open((scratch.path() / "run-7.0.recording").string());
+    ASSERT_TRUE(log.ok());
+    ASSERT_TRUE((*log)->Read(1, [&](const v1::LoggedBatch& batch) {
+      for (const v1::Record& record : batch.batch().record()) heard |= batch.host() == "n00" && record.span().reason() == v1::Span::TAIL;
+      return true;
+    }).ok());
+  }
+  EXPECT_TRUE(heard);
+  const Result why = Why(coordinator.address(), "run-7");
+  EXPECT_EQ(why.out.find("The agent on"), std::string::npos) << why.out;
+  EXPECT_EQ(agents[0].End(SIGKILL), -SIGKILL);
+  EXPECT_NE(Why(coordinator.address(), "run-7").out.find("The agent on n00 has gone"), std::string::npos);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ class AnswersTest : public testing::Test {
     auto recordings = Recordings::Open(name);
     ASSERT_TRUE(recordings.ok());
     recordings_ = *std::move(recordings);
-    answers_ = std::make_unique<Answers>(&BuiltInEngine(), recordings_.get());
+    answers_ = std::make_unique<Answers>(&BuiltInEngine(), recordings_.get(), &agents_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
@@ -65,6 +65,7 @@ class AnswersTest : public testing::Test {
 
   std::filesystem::path folder_;
   std::unique_ptr<Recordings> recordings_;
+  Agents agents_;
   std::unique_ptr<Answers> answers_;
   uint64_t sequence_ = 0;
 };
@@ -94,6 +95,43 @@ TEST_F(AnswersTest, QuietAfterTheLaunchersEndIsFinal) {
   EXPECT_EQ(Ask("j", "final", 1000 + kQuietNs), "final named");
 }
 
+TEST_F(AnswersTest, AQuietJobIsStalledAndSaysForWhom) {
+  Open("j", 1);
+  Add("j", 2, [](v1::Record* record) {
+    std::string text;
+    for (int step = 0; step < 8; ++step) {
+      for (int rank = 0; rank < 4; ++rank) {
+        if (rank != 2 || step < 6) text += "[rank" + std::to_string(rank) + "]: step " + std::to_string(step) + ": loss 2.5\n";
+      }
+    }
+    record->mutable_span()->set_source(1);
+    record->mutable_span()->set_first_line(1);
+    record->mutable_span()->set_raw(text);
+  });
+  const RecordingSummary summary = recordings_->Summaries().front();
+  EXPECT_EQ(answers_->ReportOf(summary, 2 + kStallAfterNs - 1)->state().state(), "running");
+  const v1::State stalled = answers_->ReportOf(summary, 2 + kStallAfterNs)->state();
+  EXPECT_EQ(stalled.state(), "stalled");
+  EXPECT_EQ(stalled.finality(), "provisional");
+  EXPECT_EQ(stalled.since_ns(), 2);
+  EXPECT_EQ(stalled.waiting_for().rank(), 2);
+}
+
+TEST_F(AnswersTest, WhenNoAgentCanAddToItAVerdictIsFinal) {
+  v1::Hello hello;
+  hello.set_host("n01");
+  hello.set_spool_id("s");
+  const int stream = 0;
+  agents_.Greeted(&stream, hello, 1, [](v1::CoordinatorMessage) {});
+  agents_.Sent(&stream, {"j", 0});
+  Open("j", 1);
+  Fail("j", 2);
+  EXPECT_EQ(Ask("j", "", 1 + kAgentStaleNs), "provisional named");
+  agents_.Gone(&stream);
+  EXPECT_EQ(Ask("j", "", kAgentStaleNs), "provisional named");
+  EXPECT_EQ(Ask("j", "", 1 + kAgentStaleNs), "final named");
+}
+
 TEST_F(AnswersTest, WithoutAJobTheNewestFailedOneIsMeant) {
   EXPECT_EQ(Ask("", ""), "no job has failed");
   Open("old", 1);
@@ -114,7 +152,7 @@ TEST_F(AnswersTest, JobsAreListedNewestFirst) {
   Open("a", 1);
   Open("b", 2);
   Fail("b", 3);
-  v1::JobsReply jobs = answers_->Jobs({});
+  v1::JobsReply jobs = answers_->Jobs({}, 0);
   ASSERT_EQ(jobs.job_size(), 2);
   EXPECT_EQ(jobs.job(0).job(), "b");
   EXPECT_EQ(jobs.job(0).state(), "failed");
@@ -124,7 +162,7 @@ TEST_F(AnswersTest, JobsAreListedNewestFirst) {
   EXPECT_EQ(jobs.job(1).state(), "running");
   v1::JobsRequest one;
   one.set_limit(1);
-  EXPECT_EQ(answers_->Jobs(one).job_size(), 1);
+  EXPECT_EQ(answers_->Jobs(one, 0).job_size(), 1);
 }
 
 }  // namespace

@@ -1,11 +1,16 @@
 #include "coordinator/cli/commands.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/exit_codes.h"
 #include "coordinator/cli/nearest.h"
 #include "coordinator/cli/output.h"
+#include "coordinator/cli/programs.h"
 #include "correlate/text.h"
 #include "correlate/version.h"
 
@@ -18,12 +23,24 @@ int Version(const std::vector<std::string>& arguments) {
   return Print(Cat("firstfault ", kVersion, '\n'), kExitOk);
 }
 
+// Goes on as the program that has the command.
+int RunLive(const std::vector<std::string>& arguments) {
+  const std::string program = ProgramFolder() + "/firstfault-live";
+  std::vector<std::string> words = {"firstfault"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  execv(program.c_str(), pointers.data());
+  return Complain(Cat("cannot start ", program, ": ", std::strerror(errno), "; it belongs beside firstfault"), kExitBug);
+}
+
 constexpr Command kCommands[] = {
     {"diagnose", "read logs of a failed job and name what failed first", Diagnose},
-    {"jobs", "list the jobs that a coordinator knows", Jobs},
-    {"run", "run a job's launcher and say what failed first when it fails", Run},
+    {"jobs", "list the jobs that a coordinator knows", nullptr},
+    {"run", "run a job's launcher and say what failed first when it fails", nullptr},
     {"signatures", "list, search and explain the known failures", Signatures},
-    {"why", "ask a coordinator what failed first in a job", Why},
+    {"why", "ask a coordinator what failed first in a job", nullptr},
     {"version", "print the version", Version},
 };
 
@@ -58,7 +75,7 @@ int RunCommandLine(const std::vector<std::string>& arguments) {
   }
   std::vector<std::string> names;
   for (const Command& command : kCommands) {
-    if (command.name == name) return command.run({arguments.begin() + 1, arguments.end()});
+    if (command.name == name) return command.run == nullptr ? RunLive(arguments) : command.run({arguments.begin() + 1, arguments.end()});
     names.emplace_back(command.name);
   }
   return Complain(Cat("unknown command '", name, "'", DidYouMean(name, names, 1), "\nSee firstfault --help."),

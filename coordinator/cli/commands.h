@@ -1,6 +1,7 @@
 // commands.h: the subcommands of firstfault, as a table.
 //
-// Why:     a command is known when it works; there are no stubs.
+// Why:     a command is known when it works; there are no stubs. Those that talk to a coordinator are in a program
+//          of their own, firstfault-live: loading gRPC takes longer than many a diagnosis.
 // Threads: one thread; commands write to standard output and error.
 #ifndef FIRSTFAULT_COORDINATOR_CLI_COMMANDS_H_
 #define FIRSTFAULT_COORDINATOR_CLI_COMMANDS_H_
@@ -15,7 +16,7 @@ namespace firstfault {
 struct Command {
   std::string_view name;
   std::string_view help;                                  // one line
-  int (*run)(const std::vector<std::string>& arguments);  // without the name; returns the exit code
+  int (*run)(const std::vector<std::string>& arguments);  // without the name; returns the exit code; nullptr: firstfault-live has it
 };
 
 std::span<const Command> Commands();

@@ -161,6 +161,16 @@ TimeBounds JobClock::BoundsOf(const PlacedEvent& event) const {
   return interval ? TimeBounds{interval->earliest_ns, std::nullopt} : TimeBounds{};
 }
 
+bool JobClock::SurelyBefore(const PlacedEvent& event, const ClockReading& stamp, const SourceInfo& source,
+                            std::string_view host) const {
+  const auto from = ReadingOf(event), to = reader_.Read(stamp, source, host);
+  if (!from || !to) return false;
+  if (from->clock == to->clock) return from->last_ns < to->first_ns;
+  const auto here = OnTimeline(*from), there = OnTimeline(*to);
+  if (here && there) return Compare(*here, *there) == Order::kBefore;
+  return event.place.host == host && reader_.year_known() && to->first_ns - from->last_ns > kZoneNsMax;
+}
+
 std::optional<int64_t> JobClock::Lead(const PlacedEvent& a, const PlacedEvent& b) const {
   const std::optional<Stamp>& later = b.event->prefix.stamp ? b.event->prefix.stamp : b.event->stamp_before;
   const auto from = ReadingOf(a);

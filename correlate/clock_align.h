@@ -62,6 +62,10 @@ class JobClock {
   // has a year. A line without a stamp lies behind the stamped line before it.
   TimeBounds BoundsOf(const PlacedEvent& event) const;
 
+  // Whether the event was there before a line with this stamp, by any clocks that leave no doubt: one clock, two on the
+  // timeline, or digits of one host that no zone brings together.
+  bool SurelyBefore(const PlacedEvent& event, const ClockReading& stamp, const SourceInfo& source, std::string_view host) const;
+
   // By how much `a` is earlier than `b`, at least, where one clock tells it.
   std::optional<int64_t> Lead(const PlacedEvent& a, const PlacedEvent& b) const;
 

@@ -690,7 +690,9 @@ class Builder {
         const bool elsewhere = event.signature->row.producer() == end.event->signature->row.producer() &&
                                !end.host.empty() && !event.place.host.empty() && end.host != event.place.host;
         const bool here = (same_log && !elsewhere) || (!end.host.empty() && end.host == event.place.host);
-        if (here && !end.told_to && end.rank) (end.first ? first : others).insert(*end.rank);
+        const bool another = death && end.exit_code && end.rank && !LeavesCode(event.id(), *end.exit_code) &&
+                             incident_.ranks[*end.rank].pid != event.place.pid;
+        if (here && !end.told_to && end.rank && !another) (end.first ? first : others).insert(*end.rank);
       }
       const std::set<int32_t>& named = first.empty() ? others : first;
       if (named.size() != 1) continue;
@@ -803,6 +805,22 @@ std::vector<int32_t> ParseRankList(std::string_view text) {
     for (int32_t rank = *first; rank <= last && out.size() < kRankListMax; ++rank) out.push_back(rank);
   }
   return out;
+}
+
+bool LeavesCode(std::string_view kernel_death, int32_t exit_code) {
+  // Signals, and 128 + signal as shells report it. A handler of the fault may end in abort().
+  struct Row {
+    std::string_view family;
+    std::initializer_list<int32_t> signals;
+  };
+  static constexpr int32_t kKill = 9, kSegv = 11, kBus = 7, kIll = 4, kFpe = 8, kAbort = 6;
+  static const Row kRows[] = {{"oom.kernel", {kKill}}, {"seg.", {kSegv, kBus, kIll, kFpe, kAbort}}};
+  for (const Row& row : kRows) {
+    if (!kernel_death.starts_with(row.family)) continue;
+    return std::any_of(row.signals.begin(), row.signals.end(),
+                       [&](int32_t signal) { return exit_code == -signal || exit_code == 128 + signal; });
+  }
+  return false;
 }
 
 bool IsEndReport(std::string_view id) {

@@ -49,6 +49,10 @@ struct PlacedEvent {
 // Rows that only report the end of somebody's process: pointers to a rank, never a cause of their own.
 bool IsEndReport(std::string_view id);
 
+// Whether a process that the kernel ended so leaves this exit code. A process may also outlive its child's end, and say
+// so in a code of its own: its own line tells that.
+bool LeavesCode(std::string_view kernel_death, int32_t exit_code);
+
 // A line and the log it is in.
 struct PlacedRemark {
   const SourceDigest* source = nullptr;

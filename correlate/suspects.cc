@@ -135,6 +135,10 @@ class Finder {
       if (suspect.fault_class == FaultClass::kTransport && !suspect.place.bus.empty()) continue;  // a NIC serves all
       const std::vector<int32_t> silent = SilentRanks(incident_, suspect.place.host);
       if (silent.size() != 1) continue;
+      const auto facts = incident_.ranks.find(silent[0]);
+      const bool other_device = facts != incident_.ranks.end() && !facts->second.bus.empty() && !suspect.place.bus.empty() &&
+                                facts->second.bus != suspect.place.bus;
+      if (other_device) continue;
       suspect.place.rank = silent[0];
       suspect.ranks = silent;
       suspect.place.known_by.push_back("rank: the only rank without a time-out");
@@ -453,6 +457,13 @@ class Finder {
     if (OfAnotherJob(*suspect)) {
       suspect->Add("not_of_this_job", weights::kNotOfThisJob, "the victim is no process of this job, as far as these logs know them");
     }
+    if (const Progress* step = StepBehind(root)) {
+      suspect->Add("job_went_on", weights::kJobWentOn, Cat("the job trained on behind it, up to step ", step->step, " and further"));
+    }
+    if (const PlacedEvent* wait = WaitBehind(*suspect)) {
+      suspect->Add("waited_afterwards", weights::kWaitedAfterwards,
+                   Cat("behind it this rank waited for what others wait for: ", Quote(wait->event->text)));
+    }
     for (const Suspect& other : suspects_) {
       if (&other == suspect || other.root == nullptr || other.place.rank != suspect->place.rank || other.place.host != suspect->place.host) continue;
       if (other.root->signature->role >= root.signature->role && other.root->signature->role >= Role::kAmbiguous &&
@@ -477,9 +488,86 @@ class Finder {
     }
   }
 
-  // The kernel ended a process that no rank owns, and one that a rank owns as well: the first is a neighbour.
+  // What ends a process, or takes a GPU, at once: nobody steps on behind it.
+  static bool EndsAtOnce(const PlacedEvent& event) {
+    constexpr std::string_view kFamilies[] = {"oom.kernel", "seg.", "xid.", "sxid."};
+    return FromKernel(event) && std::any_of(std::begin(kFamilies), std::end(kFamilies),
+                                            [&](std::string_view family) { return event.id().starts_with(family); });
+  }
+
+  // A training step that was surely behind a kernel's line which would have ended the job: that one was of another
+  // job, or of another time. Steps that were under way are printed still; hosts are a step apart.
+  const Progress* StepBehind(const PlacedEvent& event) const {
+    constexpr size_t kStepsAfter = 3;
+    if (!EndsAtOnce(event)) return nullptr;
+    std::map<int64_t, const Progress*> behind;
+    for (const SourceDigest* source : incident_.sources) {
+      for (const Progress& progress : source->progress) {
+        if (progress.bar || !progress.stamp) continue;
+        const auto facts = incident_.ranks.find(progress.rank.value_or(-1));
+        const std::string host = facts != incident_.ranks.end() && !facts->second.host.empty() ? facts->second.host
+                                 : source->info.host                                           ? ShortHost(source->info.host->value)
+                                                                                               : "";
+        if (clock_.SurelyBefore(event, *progress.stamp, source->info, host)) behind.try_emplace(progress.step, &progress);
+      }
+    }
+    return behind.size() < kStepsAfter ? nullptr : std::next(behind.begin(), kStepsAfter - 1)->second;
+  }
+
+  // A wait of the suspect's own rank, printed behind its line, in the very collective in which other ranks wait: who
+  // entered that had survived.
+  const PlacedEvent* WaitBehind(const Suspect& suspect) const {
+    if (!suspect.place.rank || suspect.all_ranks || IsWaiter(suspect.root->id())) return nullptr;
+    const auto key = [](const PlacedEvent& event) {
+      return std::make_tuple(std::string_view(event.event->prefix.group), FieldOf(event.event->fields, "seq"), FieldOf(event.event->fields, "op"));
+    };
+    for (const PlacedEvent& own : incident_.events) {
+      if (own.place.rank != suspect.place.rank || !IsWaiter(own.id()) || FieldOf(own.event->fields, "seq").empty()) continue;
+      if (own.source == suspect.root->source && !PrintedBefore(*suspect.root, own)) continue;
+      const bool shared = std::any_of(incident_.events.begin(), incident_.events.end(), [&](const PlacedEvent& other) {
+        return other.place.rank && other.place.rank != own.place.rank && IsWaiter(other.id()) && key(other) == key(own);
+      });
+      if (shared) return &own;
+    }
+    return nullptr;
+  }
+
+  // Every rank of this host is known to have done something else than to be ended so.
+  bool NoneEndedSo(const std::string& host, std::string_view kernel_death) const {
+    bool any = false;
+    for (const auto& [rank, facts] : incident_.ranks) {
+      if (facts.host != host) continue;
+      any = true;
+      const bool effect = std::any_of(incident_.events.begin(), incident_.events.end(), [&, rank = rank](const PlacedEvent& event) {
+        return event.place.rank == rank && event.signature->role == Role::kCollateral && !IsEndReport(event.id());
+      });
+      const bool other_end = std::any_of(incident_.ends.begin(), incident_.ends.end(), [&, rank = rank](const EndReport& end) {
+        return end.rank == rank && end.exit_code && !LeavesCode(kernel_death, *end.exit_code);
+      });
+      if (!effect && !other_end) return false;
+    }
+    return any;
+  }
+
+  // The GPUs of all ranks of this host are known, and this is none of them.
+  bool GpuOfNoRank(const Location& place) const {
+    bool any = false;
+    for (const auto& [rank, facts] : incident_.ranks) {
+      if (facts.host != place.host) continue;
+      if (facts.bus.empty() || facts.bus == place.bus) return false;
+      any = true;
+    }
+    return any && !place.bus.empty();
+  }
+
+  // The kernel ended a process that no rank owns, or speaks of a GPU that no rank has: each rank of the host is accounted
+  // for, or another victim is a rank.
   bool OfAnotherJob(const Suspect& suspect) const {
-    if (suspect.root == nullptr || suspect.place.rank || !FromKernel(*suspect.root) || !suspect.place.pid) return false;
+    if (suspect.root == nullptr || suspect.place.rank || !FromKernel(*suspect.root)) return false;
+    if (suspect.root->id().starts_with("xid.") && GpuOfNoRank(suspect.place)) return true;
+    if (!suspect.place.pid) return false;
+    const bool death = suspect.root->id().starts_with("oom.kernel") || suspect.root->id().starts_with("seg.");
+    if (death && NoneEndedSo(suspect.place.host, suspect.root->id())) return true;
     return std::any_of(suspects_.begin(), suspects_.end(), [&](const Suspect& other) {
       return &other != &suspect && other.place.rank && FamilyOf(other.signature) == FamilyOf(suspect.signature);
     });

@@ -170,6 +170,71 @@ TEST(Place, AHostWhoseProcessLeftComesBeforeTheOneThatWaitsForIt) {
   EXPECT_EQ(report.hypotheses(0).initiator().host(), "ab2") << report.DebugString();
 }
 
+// --- what the kernel tells of others, or of other times
+std::string Init(const char* host, int rank, int ranks) {
+  return Cat(host, ":", 100 + rank, ":200 [", rank % 2, "] NCCL INFO ncclCommInitRank comm 0x1 rank ", rank, " nranks ", ranks, " cudaDev ",
+             rank % 2, " nvmlDev ", rank % 2, " busId ", rank + 1, "b000 commId 0x9 - Init COMPLETE\n");
+}
+std::string TimeOut(int rank) {
+  return Cat("[rank", rank, "]:[E611 10:40:00.100000000 ProcessGroupNCCL.cpp:616] [Rank ", rank,
+             "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=9, NumelOut=9, Timeout(ms)=600000) ran for 600020 milliseconds before timing out.\n");
+}
+std::string Steps(int rank, const char* hour) {
+  std::string out;
+  for (int i = 0; i < 6; ++i) out += Cat("2026-06-11 ", hour, ":1", i, ":00,000 INFO [rank ", rank, "] step ", 10 * i, " loss 2.1\n");
+  return out;
+}
+constexpr char kKill[] = " ab1 kernel: Out of memory: Killed process 98111 (python3) total-vm:126000000kB, anon-rss:96000000kB, file-rss:0kB, "
+                         "shmem-rss:0kB, UID:1009 pgtables:812kB oom_score_adj:0\n";
+
+TEST(Place, AKillWhoseHostLostNobodyIsANeighbours) {
+  std::string a, b;
+  for (int rank = 0; rank < 4; ++rank) (rank < 2 ? a : b) += Init(rank < 2 ? "ab1" : "ab2", rank, 4);
+  for (int rank = 0; rank < 4; ++rank) (rank < 2 ? a : b) += TimeOut(rank);
+  a += "E0611 10:41:00.100000 90 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -6) local_rank: 1 (pid: 101) of binary: /usr/bin/python3\n";
+  const v1::Report report = ReportOn({{"ab1.log", "ab1", a}, {"ab2.log", "ab2", b}, {"kern.log", "ab1", std::string("Jun 11 10:05:00") + kKill, SourceInfo::Kind::kKernelLog}});
+  EXPECT_EQ(report.verdict(), "undetermined") << report.DebugString();
+}
+
+TEST(Place, NobodyTrainsOnBehindAKill) {
+  std::string a, b;
+  for (int rank = 0; rank < 4; ++rank) (rank < 2 ? a : b) += Init(rank < 2 ? "ab1" : "ab2", rank, 4);
+  for (int rank = 0; rank < 4; ++rank) (rank < 2 ? a : b) += Steps(rank, "10");
+  for (int rank : {0, 1, 3}) (rank < 2 ? a : b) += TimeOut(rank);
+  const auto with_kill_at = [&](const char* stamp) {
+    return ReportOn({{"ab1.log", "ab1", a}, {"ab2.log", "ab2", b}, {"kern.log", "ab1", std::string(stamp) + kKill, SourceInfo::Kind::kKernelLog}});
+  };
+  // Before the steps, between them, and days before, in whatever zone.
+  for (const char* stamp : {"Jun 11 10:05:00", "Jun 11 10:12:30", "2026-06-08T10:12:30.100000+02:00"}) {
+    const v1::Report report = with_kill_at(stamp);
+    EXPECT_EQ(report.verdict(), "named") << stamp << report.DebugString();
+    EXPECT_EQ(report.initiator().rank(), 2) << stamp;
+  }
+}
+
+TEST(Place, AnXidOfAGpuThatNoRankHasIsOfAnotherJob) {
+  std::string a;
+  for (int rank = 0; rank < 4; ++rank) a += Init("ab1", rank, 4);
+  for (int rank : {0, 1, 3}) a += TimeOut(rank);
+  const char kXid[] = "Jun 11 10:20:00 ab1 kernel: NVRM: Xid (PCI:0000:c1:00): 31, pid=9911, name=python3, Ch 00000010, intr 00000000. MMU Fault\n";
+  const v1::Report report = ReportOn({{"ab1.log", "ab1", a}, {"kern.log", "ab1", kXid, SourceInfo::Kind::kKernelLog}});
+  EXPECT_EQ(report.initiator().rank(), 2) << report.DebugString();
+  EXPECT_NE(report.signature(), "xid.31");
+}
+
+TEST(Place, WhoWaitsWithTheOthersBehindAnExceptionHadCaughtIt) {
+  const std::string caught =
+      "2026-06-11 10:12:00,000 ERROR evaluation of a sample failed, skipping it\n"
+      "Traceback (most recent call last):\n  File \"train.py\", line 9, in evaluate\n    loss = model(batch)\n"
+      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n";
+  std::vector<LogText> logs;
+  for (int rank = 0; rank < 4; ++rank) logs.push_back({Cat("attempt_0/", rank, "/stderr.log"), "ab1", Cat(Init("ab1", rank, 4), rank == 1 ? caught : "", TimeOut(rank))});
+  EXPECT_EQ(ReportOn(logs).verdict(), "undetermined") << ReportOn(logs).DebugString();
+  // Who does not wait had not.
+  logs[1].text = Init("ab1", 1, 4) + caught;
+  EXPECT_EQ(ReportOn(logs).initiator().rank(), 1) << ReportOn(logs).DebugString();
+}
+
 // --- the kernel
 TEST(Place, AnXidIsSeenBehindStampsOfAnyLengthAndUnknownPrefixes) {
   const std::string xid = "NVRM: Xid (PCI:0000:db:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n";

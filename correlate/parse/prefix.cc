@@ -82,7 +82,7 @@ constexpr Dialect kDialects[] = {
     {"horovod", 2, "[", R"(\[(?P<rank>\d+)\]<(?:stdout|stderr)>: ?)"},
     {"hydra", 2, "[", R"(\[(?P<rank>\d{1,6})\] )", 0, Needs::kRankBracket},
     {"vllm.worker", 2, "(",
-     R"(\((?:VllmWorker|Worker|RayWorkerWrapper|WorkerProc)[A-Za-z]*(?:(?:_DP\d+)?(?:_PP\d+)?_TP(?P<rank_tp>\d+)(?:_EP\d+)?| rank=(?P<rank>\d+))? pid=(?P<pid>\d+)(?:, ip=[0-9a-fA-F.:]+)?\) )"},
+     R"(\((?:VllmWorker|Worker|RayWorkerWrapper|WorkerProc)[A-Za-z]*(?:(?:[_ ]DP\d+)?(?:[_ ]PP\d+)?[_ ]TP(?P<rank_tp>\d+)(?:[_ ]EP\d+)?| rank=(?P<rank>\d+))? pid=(?P<pid>\d+)(?:, ip=[0-9a-fA-F.:]+)?\) )"},
     {"ray", 2, "(",
      R"(\((?:[A-Za-z_][^()\n=]{0,80} )?pid=(?P<pid>\d+)(?:, ip=[0-9a-fA-F.:]+)?\) ?)"},
     {"raylet", 2, "(", R"(\((?:raylet|autoscaler|gcs_server)[^()\n]{0,60}?(?:, ip=[0-9a-fA-F.:]+)?\) )"},

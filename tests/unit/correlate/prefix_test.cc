@@ -167,6 +167,7 @@ TEST(Prefix, OtherDialects) {
       {"[INFO|trainer.py:2889] 2025-12-22 06:16:10,861 >> Saving model", std::nullopt, "", "Saving model"},
       {"(VllmWorkerProcess pid=772) INFO 07-01 02:59:01 weight_utils.py:218] Using", std::nullopt, "", "Using"},
       {"(VllmWorker rank=2 pid=33) ERROR 04-11 10:00:00 [core.py:386] boom", 2, "", "boom"},
+      {"(VllmWorker TP1 pid=901) ERROR 09-11 10:00:00 [core.py:386] boom", 1, "", "boom"},
       {"(Worker_TP1 pid=12) INFO 04-11 10:00:00 [core.py:386] boom", 1, "", "boom"},
       {"[1,5]<stderr>:boom", 5, "", "boom"},
       {"[prterun-n01-77@1,5][n01:4411]<stdout>:boom", 5, "n01", "boom"},

@@ -107,7 +107,7 @@ void Evidence::Work(int64_t now_ns, uint64_t end, std::vector<v1::Record>* out) 
       if (line.event) {
         ShipRange(LookBack(line_begin, kBeforeLines, kBeforeBytes), line_end, v1::Span::MATCH, out);
         // The line itself is the first of them.
-        behind_ = std::max(behind_, LinesBehind(engine_.catalogue->signatures()[line.signature]) + 1);
+        behind_ = std::max(behind_, line.behind + 1);
         behind_reason_ = v1::Span::MATCH;
       } else {
         ShipRange(line_begin, line_end, v1::Span::MATCH, out);
@@ -213,6 +213,7 @@ Evidence::Line Evidence::Read(const std::vector<uint32_t>& patterns) {
     if (harmless && !harmless_.insert(index).second) continue;
     const bool event = !harmless && signature.role != Role::kContext;
     if (event || !line.event) line.signature = index;
+    if (event) line.behind = std::max(line.behind, LinesBehind(signature));
     line.event |= event;
     line.once |= !event;
     line.fatal |= event && signature.severity == Severity::kFatal;

@@ -80,6 +80,7 @@ class Evidence {
   struct Line {
     bool event = false, once = false, fatal = false;
     uint32_t signature = 0;
+    uint64_t behind = 0;  // lines that belong to the event
   };
   struct Storm {
     uint64_t seen = 0, bytes = 0;

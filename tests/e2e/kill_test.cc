@@ -196,16 +196,18 @@ TEST_F(KillTest, WhileALogIsRotated) {
 TEST_F(KillTest, WhileADamagedRecordingIsRebuilt) {
   StartCoordinator();
   StartAgent();
-  WriteFor(milliseconds(600));
+  WriteFor(milliseconds(1500));
   Write(kFault);
   EXPECT_EQ(agent_->End(SIGTERM), 0);
   EXPECT_EQ(coordinator_->End(SIGTERM), 0);
   const fs::path recording = scratch_.path() / "data" / "run-7.0.recording";
-  // The beginning of a page in the middle.
-  const auto middle = static_cast<std::streamoff>(fs::file_size(recording) / 8192 * 4096);
+  // Four pages say what is where; the sixth holds rows.
+  constexpr std::streamoff kPageBytes = 4096;
+  const std::streamoff page = 5 * kPageBytes;
+  ASSERT_GT(fs::file_size(recording), static_cast<uintmax_t>(page));
   {
     std::fstream file(recording, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(middle) << std::string(512, '\xa5');
+    file.seekp(page) << std::string(512, '\xa5');
   }
   for (const char* place : {"rebuild.built:1", "rebuild.named:1"}) {
     Coordinator killed(scratch_.path() / "data", port_, place);

@@ -3,28 +3,18 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
+#include "tests/unit/coordinator/recordings_fixture.h"
 
 namespace firstfault {
 namespace {
 
-constexpr char kOom[] =
-    "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.25 GiB. GPU 1 has a total capacity of "
-    "79.11 GiB of which 1.87 GiB is free. Including non-PyTorch memory, this process has 71.20 GiB memory in use.\n";
-
-class AnswersTest : public testing::Test {
+class AnswersTest : public RecordingsTest {
  protected:
   void SetUp() override {
-    std::string name = testing::TempDir() + "firstfault_answers_XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    auto recordings = Recordings::Open(name);
-    ASSERT_TRUE(recordings.ok());
-    recordings_ = *std::move(recordings);
+    RecordingsTest::SetUp();
+    if (HasFatalFailure()) return;
     answers_ = std::make_unique<Answers>(&BuiltInEngine(), recordings_.get(), &agents_);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   // Records one more batch of the job, `fill` its record.
   template <typename Fill>
   void Add(const std::string& job, int64_t arrived_ns, Fill fill) {
@@ -63,8 +53,6 @@ class AnswersTest : public testing::Test {
     return report.state().finality() + " " + report.verdict();
   }
 
-  std::filesystem::path folder_;
-  std::unique_ptr<Recordings> recordings_;
   Agents agents_;
   std::unique_ptr<Answers> answers_;
   uint64_t sequence_ = 0;

@@ -3,23 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
+#include "tests/unit/coordinator/recordings_fixture.h"
 
 namespace firstfault {
 namespace {
 
-class IngestSessionTest : public testing::Test {
+class IngestSessionTest : public RecordingsTest {
  protected:
-  void SetUp() override {
-    std::string name = testing::TempDir() + "firstfault_session_XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    auto recordings = Recordings::Open(name);
-    ASSERT_TRUE(recordings.ok());
-    recordings_ = *std::move(recordings);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   static v1::AgentMessage Hello(const std::string& host = "n01", const std::string& spool = "s") {
     v1::AgentMessage message;
     message.mutable_hello()->set_host(host);
@@ -34,8 +24,6 @@ class IngestSessionTest : public testing::Test {
     return message;
   }
 
-  std::filesystem::path folder_;
-  std::unique_ptr<Recordings> recordings_;
 };
 
 TEST_F(IngestSessionTest, AHelloLearnsWhereToGoOn) {

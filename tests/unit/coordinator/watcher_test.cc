@@ -3,28 +3,21 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
+#include "tests/unit/coordinator/recordings_fixture.h"
 
 namespace firstfault {
 namespace {
 
-constexpr char kOom[] =
-    "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.25 GiB. GPU 1 has a total capacity of "
-    "79.11 GiB of which 1.87 GiB is free. Including non-PyTorch memory, this process has 71.20 GiB memory in use.\n";
 constexpr int64_t kSecondNs = 1'000'000'000;
 
-class WatcherTest : public testing::Test {
+class WatcherTest : public RecordingsTest {
  protected:
   void SetUp() override {
-    std::string name = testing::TempDir() + "firstfault_watcher_XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    auto recordings = Recordings::Open(name);
-    ASSERT_TRUE(recordings.ok());
-    recordings_ = *std::move(recordings);
+    RecordingsTest::SetUp();
+    if (HasFatalFailure()) return;
     answers_ = std::make_unique<Answers>(&BuiltInEngine(), recordings_.get(), &agents_);
     watcher_ = std::make_unique<Watcher>(answers_.get(), recordings_.get(), &agents_, [this] { return now_ns_; },
                                          [this](const std::string& line) { said_.push_back(line); });
@@ -38,8 +31,6 @@ class WatcherTest : public testing::Test {
       record->mutable_source_opened()->set_path("rank1.log");
     });
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   template <typename Fill>
   void Add(Fill fill) {
     v1::LoggedBatch batch;
@@ -69,8 +60,6 @@ class WatcherTest : public testing::Test {
     return said_.empty() ? "" : said_.size() == 1 ? said_[0].substr(0, said_[0].find(": ", 7)) : "several";
   }
 
-  std::filesystem::path folder_;
-  std::unique_ptr<Recordings> recordings_;
   Agents agents_;
   std::unique_ptr<Answers> answers_;
   std::unique_ptr<Watcher> watcher_;

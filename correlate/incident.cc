@@ -609,13 +609,26 @@ class Builder {
     });
   }
 
+  bool EndedByOrder(const ElasticReport& report) const {
+    const v1::ExitMeaning* meaning = report.exit_code ? incident_.catalogue->Exit(*report.exit_code) : nullptr;
+    return meaning != nullptr && meaning->role() == "teardown";
+  }
+
+  // The launcher's "first" is the first only where the report's times, whole seconds, say so: of several that
+  // left by themselves in one second, or were killed in one, it is the one that was looked at first.
+  bool IsFirst(const ElasticReport& root, const std::vector<ElasticReport>& all) const {
+    const auto left = [](const ElasticReport& report) { return report.exit_code.value_or(1) > 0; };
+    return root.is_root && std::none_of(all.begin(), all.end(), [&](const ElasticReport& other) {
+             return &other != &root && other.time == root.time && left(other) == left(root) && !EndedByOrder(other);
+           });
+  }
+
   void CollectEnds() {
     for (const PlacedEvent& event : incident_.events) {
       for (const ElasticReport& report : event.event->reports) {
         if (!report.rank) continue;
-        EndReport end{&event, report.rank, report.exit_code, ShortHost(report.host), report.is_root, false};
-        const v1::ExitMeaning* meaning = report.exit_code ? incident_.catalogue->Exit(*report.exit_code) : nullptr;
-        end.told_to = meaning != nullptr && meaning->role() == "teardown";
+        EndReport end{&event, report.rank, report.exit_code, ShortHost(report.host), IsFirst(report, event.event->reports), false};
+        end.told_to = EndedByOrder(report);
         incident_.ends.push_back(std::move(end));
       }
       if (!IsEndReport(event.id()) || event.signature->role <= Role::kPrecursor) continue;
@@ -652,9 +665,11 @@ class Builder {
     return {LogName(*event.source), event.event->signature, Trim(event.event->text)};
   }
 
+  // An uncaught exception ends a process with this code, and so it may after an order to stop.
+  static constexpr int32_t kUncaught = 1;
+
   // A cause in a log without ranks belongs to the process that a launcher quotes with it, or else to the one
-  // whose end the launcher of that host reports: the one that it calls the first, else the only one that was
-  // not told to end.
+  // whose end the launcher of that host reports: the first, else the only one that ended by itself.
   void RankFromEnds() {
     std::map<RaisedKey, std::set<int32_t>> quoted;  // by a launcher
     std::map<RaisedKey, int64_t> unplaced;          // how often, by whom nobody knows
@@ -666,8 +681,7 @@ class Builder {
     for (PlacedEvent& event : incident_.events) {
       if (event.place.rank) continue;
       if (event.event->in_traceback) {
-        // Of several processes of the only host that raised the same, nobody knows whose each line is. (On one
-        // host of several it is that host's fault, and the launcher's first is as good as any.)
+        // Of several processes of the only host that raised the same, nobody knows whose each line is.
         if (incident_.hosts.size() <= 1 && unplaced[KeyOfRaised(event)] > 1) continue;
         const auto found = quoted.find(KeyOfRaised(event));
         if (found != quoted.end() && found->second.size() == 1) {
@@ -683,17 +697,24 @@ class Builder {
       // A kernel line about the end of a process is that process's; one about a device or a wait need not be.
       const bool death = event.id().starts_with("oom.kernel") || event.id().starts_with("seg.");
       if (kernel && (!death || !event.place.pid || (!IsTrainer(event) && TrainerDiedToo(event)))) continue;
-      std::set<int32_t> first, others;
+      std::set<int32_t> first, all;
+      std::set<std::string> hosts;
       for (const EndReport& end : incident_.ends) {
         const bool same_log = LogName(*end.event->source) == LogName(*event.source);
         // Two hosts in one log: the end of a process elsewhere is not this one's, where one launcher names both.
         const bool elsewhere = event.signature->row.producer() == end.event->signature->row.producer() &&
                                !end.host.empty() && !event.place.host.empty() && end.host != event.place.host;
         const bool here = (same_log && !elsewhere) || (!end.host.empty() && end.host == event.place.host);
-        if (here && !end.told_to && end.rank) (end.first ? first : others).insert(*end.rank);
+        if (!here || !end.rank || (end.told_to && end.exit_code != kUncaught)) continue;
+        (end.first ? first : all).insert(*end.rank);
+        hosts.insert(end.host);
       }
-      const std::set<int32_t>& named = first.empty() ? others : first;
-      if (named.size() != 1) continue;
+      const std::set<int32_t>& named = first.empty() ? all : first;
+      // Where as many raised a cause as ended, it is the fault of their host, and one of them is as good as any.
+      const bool all_raised = event.event->in_traceback && event.signature->role == Role::kInitiating &&
+                              unplaced[KeyOfRaised(event)] >= static_cast<int64_t>(named.size());
+      if (event.place.host.empty() && hosts.size() == 1 && incident_.hosts == hosts) event.place.host = *hosts.begin();
+      if (named.empty() || (named.size() > 1 && !all_raised)) continue;
       event.place.rank = *named.begin();
       event.place.known_by.push_back("rank: the launcher's report of this host");
       if (event.place.host.empty()) event.place.host = incident_.ranks[*event.place.rank].host;

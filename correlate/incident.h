@@ -73,7 +73,7 @@ struct EndReport {
   std::optional<int32_t> rank;         // absent: only its host is known
   std::optional<int32_t> exit_code;    // negative: a signal
   std::string host;
-  bool first = false;     // the launcher calls it the first failure of its host
+  bool first = false;     // the launcher saw it end before all others of its host
   bool told_to = false;   // ended because it was told to
 };
 

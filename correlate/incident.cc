@@ -180,6 +180,19 @@ class Builder {
     return text.substr(0, end);
   }
 
+  // The pod that a line of kubectl's output is about. What kubectl describes of several pods stands in one file: the
+  // nearest name above.
+  std::string_view PodOf(const SourceDigest& source, const Event& event) const {
+    if (const std::string_view told = FieldOf(event.fields, "peer_host"); !told.empty()) return told;
+    if (const std::string_view told = PodIn(event.text); !told.empty()) return told;
+    const Event* above = nullptr;
+    for (const Event& fact : source.facts) {
+      const bool names = SignatureOf(fact).row.id() == "identity.kubectl_describe" && fact.at.byte_offset < event.at.byte_offset;
+      if (names && (above == nullptr || fact.at.byte_offset > above->at.byte_offset)) above = &fact;
+    }
+    return above == nullptr ? std::string_view() : FieldOf(above->fields, "host");
+  }
+
   std::string HostOf(const SourceDigest& source, const Event& event, std::string* by) const {
     if (!event.prefix.host.empty()) {
       *by = "line prefix";
@@ -187,9 +200,7 @@ class Builder {
     }
     const v1::Signature& row = SignatureOf(event).row;
     // Kubernetes names the pod that an event is about; other rows capture the host that they speak of.
-    const bool kubernetes = row.producer() == "kubernetes";
-    std::string_view told = FieldOf(event.fields, kubernetes ? "peer_host" : "host");
-    if (told.empty() && kubernetes) told = PodIn(event.text);
+    const std::string_view told = row.producer() == "kubernetes" ? PodOf(source, event) : FieldOf(event.fields, "host");
     if (!told.empty() && !row.accuses_peer()) {
       *by = "message";
       return ShortHost(told.substr(told.rfind('/') == std::string_view::npos ? 0 : told.rfind('/') + 1));
@@ -520,6 +531,10 @@ class Builder {
       if (known != incident_.host_of_address.end()) host = known->second;
       if (!host.empty()) placed->accused_hosts.push_back(std::move(host));
     }
+    const bool of_a_pod = placed->accuses && placed->signature->row.producer() == "kubernetes" && placed->accused_hosts.empty();
+    if (const std::string_view pod = of_a_pod ? PodOf(*placed->source, *placed->event) : std::string_view(); !pod.empty()) {
+      placed->accused_hosts.emplace_back(pod);
+    }
   }
 
   // The rank of a line that is no event, by what its prefix says and by the maps.
@@ -779,6 +794,13 @@ class Builder {
   }
 
   void CollectSuccess() {
+    size_t with_steps = 0, done = 0;
+    for (const SourceDigest* source : incident_.sources) {
+      const auto last = std::find_if(source->progress.rbegin(), source->progress.rend(), [](const Progress& progress) { return !progress.bar; });
+      with_steps += last != source->progress.rend();
+      done += last != source->progress.rend() && last->last;
+    }
+    incident_.steps_done = done > 0 && done == with_steps;
     for (const SourceDigest* source : incident_.sources) {
       for (const Event& fact : source->facts) {
         if (SignatureOf(fact).row.id().starts_with("success.")) incident_.success = true;

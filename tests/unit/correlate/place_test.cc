@@ -165,6 +165,35 @@ TEST(Place, KubectlDescribeTellsWhosePodItIs) {
   EXPECT_FALSE(report.initiator().has_rank());
 }
 
+constexpr const char* kTwoPods =
+    "Name:             tr-worker-0\n    State:          Running\n---\n"
+    "Name:             tr-worker-1\n    State:          Terminated\n      Reason:       OOMKilled\n      Exit Code:    137\n";
+
+TEST(Place, OfSeveralDescribedPodsItIsTheOneAbove) {
+  const v1::Report report = ReportOn({{"describe.txt", "", kTwoPods}});
+  EXPECT_EQ(report.signature(), "k8s.oomkilled") << report.DebugString();
+  EXPECT_EQ(report.initiator().host(), "tr-worker-1");
+}
+
+TEST(Place, ACauseWithoutAHostIsNotOnTheHostOfItsEffect) {
+  const v1::Report report = ReportOn(
+      {{"pods.txt", "", "      Reason:       OOMKilled\n"},
+       {"ab1.log", "ab1", "W0414 08:02:39.357000 1 torch/distributed/elastic/agent/server/api.py:704] Received Signals.SIGTERM death signal, shutting down workers\n"}});
+  EXPECT_EQ(report.signature(), "k8s.oomkilled") << report.DebugString();
+  EXPECT_EQ(report.initiator().host(), "");
+}
+
+TEST(Place, APodWhoseImageCannotBePulledIsTheOneThatItsEventNames) {
+  const LogText waiting{"tr-0.log", "tr-0", "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError\n"};
+  for (const char* line : {"15m  Warning  Failed  pod/tr-2  Failed to pull image \"reg/train:2\": 401 Unauthorized\n",
+                           "15m  Warning  Failed  pod/tr-2  Error: ErrImagePull\n"}) {
+    const v1::Report report = ReportOn({{"events.txt", "", line}, waiting});
+    EXPECT_EQ(report.verdict(), "named") << line << report.DebugString();
+    EXPECT_EQ(report.signature(), "k8s.start") << line;
+    EXPECT_EQ(report.initiator().host(), "tr-2") << line;
+  }
+}
+
 // --- hosts that are silent, or left
 TEST(Place, AHostWithoutATimeOutIsTheSuspectOfTheOthers) {
   std::string a, b;

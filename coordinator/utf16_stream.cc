@@ -36,7 +36,8 @@ bool BeginsAsUtf16(std::string_view head) {
 
 // Half a unit or half a pair can be no character any more.
 void Utf16Stream::EndCharacter() {
-  if (std::exchange(half_, false) | (std::exchange(high_, 0) != 0)) AppendUtf8(kReplacement, &text_);
+  const bool half = std::exchange(half_, false), high = std::exchange(high_, 0) != 0;
+  if (half || high) AppendUtf8(kReplacement, &text_);
 }
 
 void Utf16Stream::TakeUnit(uint32_t unit) {

@@ -108,7 +108,8 @@ struct Progress {
   Position at;
   std::optional<int32_t> rank;
   int64_t step = 0;
-  bool bar = false;  // a progress bar of one phase, not a training step
+  bool bar = false;   // a progress bar of one phase, not a training step
+  bool last = false;  // the last of the run, as it says itself
   std::optional<ClockReading> stamp;
   std::string text;  // raw line, cut; of bars only
 };

@@ -20,6 +20,12 @@ bool IsWaiter(std::string_view id) {
   return std::find(std::begin(kWaiters), std::end(kWaiters), id) != std::end(kWaiters);
 }
 
+bool IsPointToPoint(std::string_view op) {
+  // A batch of sends and receives is one "coalesced" work.
+  constexpr std::string_view kOperations[] = {"SEND", "RECV", "RECVANYSOURCE", "COALESCED"};
+  return std::find(std::begin(kOperations), std::end(kOperations), op) != std::end(kOperations);
+}
+
 bool IsStopSignal(std::string_view id) {
   return id == "elastic.death_signal" || id.ends_with(".sigterm") || id.starts_with("slurm.cancel.signal") ||
          id == "py.interrupt" || id == "nvrx.signal" || id == "derived.stopped";

@@ -16,6 +16,9 @@ namespace firstfault {
 // Signatures that say "I waited until my time was up" or "I was stuck in a collective".
 bool IsWaiter(std::string_view id);
 
+// An operation that need not be of all members of its group.
+bool IsPointToPoint(std::string_view op);
+
 // Rows that say "I was told to stop", in several words; the scheduler's own reasons are other rows.
 bool IsStopSignal(std::string_view id);
 

@@ -180,6 +180,19 @@ class Builder {
     return text.substr(0, end);
   }
 
+  // The pod that a line of kubectl's output is about. What kubectl describes of several pods stands in one file: the
+  // nearest name above.
+  std::string_view PodOf(const SourceDigest& source, const Event& event) const {
+    if (const std::string_view told = FieldOf(event.fields, "peer_host"); !told.empty()) return told;
+    if (const std::string_view told = PodIn(event.text); !told.empty()) return told;
+    const Event* above = nullptr;
+    for (const Event& fact : source.facts) {
+      const bool names = SignatureOf(fact).row.id() == "identity.kubectl_describe" && fact.at.byte_offset < event.at.byte_offset;
+      if (names && (above == nullptr || fact.at.byte_offset > above->at.byte_offset)) above = &fact;
+    }
+    return above == nullptr ? std::string_view() : FieldOf(above->fields, "host");
+  }
+
   std::string HostOf(const SourceDigest& source, const Event& event, std::string* by) const {
     if (!event.prefix.host.empty()) {
       *by = "line prefix";
@@ -187,9 +200,7 @@ class Builder {
     }
     const v1::Signature& row = SignatureOf(event).row;
     // Kubernetes names the pod that an event is about; other rows capture the host that they speak of.
-    const bool kubernetes = row.producer() == "kubernetes";
-    std::string_view told = FieldOf(event.fields, kubernetes ? "peer_host" : "host");
-    if (told.empty() && kubernetes) told = PodIn(event.text);
+    const std::string_view told = row.producer() == "kubernetes" ? PodOf(source, event) : FieldOf(event.fields, "host");
     if (!told.empty() && !row.accuses_peer()) {
       *by = "message";
       return ShortHost(told.substr(told.rfind('/') == std::string_view::npos ? 0 : told.rfind('/') + 1));
@@ -520,6 +531,10 @@ class Builder {
       if (known != incident_.host_of_address.end()) host = known->second;
       if (!host.empty()) placed->accused_hosts.push_back(std::move(host));
     }
+    const bool of_a_pod = placed->accuses && placed->signature->row.producer() == "kubernetes" && placed->accused_hosts.empty();
+    if (const std::string_view pod = of_a_pod ? PodOf(*placed->source, *placed->event) : std::string_view(); !pod.empty()) {
+      placed->accused_hosts.emplace_back(pod);
+    }
   }
 
   // The rank of a line that is no event, by what its prefix says and by the maps.
@@ -609,13 +624,26 @@ class Builder {
     });
   }
 
+  bool EndedByOrder(const ElasticReport& report) const {
+    const v1::ExitMeaning* meaning = report.exit_code ? incident_.catalogue->Exit(*report.exit_code) : nullptr;
+    return meaning != nullptr && meaning->role() == "teardown";
+  }
+
+  // The launcher's "first" is the first only where the report's times, whole seconds, say so: of several that
+  // left by themselves in one second, or were killed in one, it is the one that was looked at first.
+  bool IsFirst(const ElasticReport& root, const std::vector<ElasticReport>& all) const {
+    const auto left = [](const ElasticReport& report) { return report.exit_code.value_or(1) > 0; };
+    return root.is_root && std::none_of(all.begin(), all.end(), [&](const ElasticReport& other) {
+             return &other != &root && other.time == root.time && left(other) == left(root) && !EndedByOrder(other);
+           });
+  }
+
   void CollectEnds() {
     for (const PlacedEvent& event : incident_.events) {
       for (const ElasticReport& report : event.event->reports) {
         if (!report.rank) continue;
-        EndReport end{&event, report.rank, report.exit_code, ShortHost(report.host), report.is_root, false};
-        const v1::ExitMeaning* meaning = report.exit_code ? incident_.catalogue->Exit(*report.exit_code) : nullptr;
-        end.told_to = meaning != nullptr && meaning->role() == "teardown";
+        EndReport end{&event, report.rank, report.exit_code, ShortHost(report.host), IsFirst(report, event.event->reports), false};
+        end.told_to = EndedByOrder(report);
         incident_.ends.push_back(std::move(end));
       }
       if (!IsEndReport(event.id()) || event.signature->role <= Role::kPrecursor) continue;
@@ -652,9 +680,11 @@ class Builder {
     return {LogName(*event.source), event.event->signature, Trim(event.event->text)};
   }
 
+  // An uncaught exception ends a process with this code, and so it may after an order to stop.
+  static constexpr int32_t kUncaught = 1;
+
   // A cause in a log without ranks belongs to the process that a launcher quotes with it, or else to the one
-  // whose end the launcher of that host reports: the one that it calls the first, else the only one that was
-  // not told to end.
+  // whose end the launcher of that host reports: the first, else the only one that ended by itself.
   void RankFromEnds() {
     std::map<RaisedKey, std::set<int32_t>> quoted;  // by a launcher
     std::map<RaisedKey, int64_t> unplaced;          // how often, by whom nobody knows
@@ -666,8 +696,7 @@ class Builder {
     for (PlacedEvent& event : incident_.events) {
       if (event.place.rank) continue;
       if (event.event->in_traceback) {
-        // Of several processes of the only host that raised the same, nobody knows whose each line is. (On one
-        // host of several it is that host's fault, and the launcher's first is as good as any.)
+        // Of several processes of the only host that raised the same, nobody knows whose each line is.
         if (incident_.hosts.size() <= 1 && unplaced[KeyOfRaised(event)] > 1) continue;
         const auto found = quoted.find(KeyOfRaised(event));
         if (found != quoted.end() && found->second.size() == 1) {
@@ -683,19 +712,27 @@ class Builder {
       // A kernel line about the end of a process is that process's; one about a device or a wait need not be.
       const bool death = event.id().starts_with("oom.kernel") || event.id().starts_with("seg.");
       if (kernel && (!death || !event.place.pid || (!IsTrainer(event) && TrainerDiedToo(event)))) continue;
-      std::set<int32_t> first, others;
+      std::set<int32_t> first, all;
+      std::set<std::string> hosts;
       for (const EndReport& end : incident_.ends) {
         const bool same_log = LogName(*end.event->source) == LogName(*event.source);
         // Two hosts in one log: the end of a process elsewhere is not this one's, where one launcher names both.
         const bool elsewhere = event.signature->row.producer() == end.event->signature->row.producer() &&
                                !end.host.empty() && !event.place.host.empty() && end.host != event.place.host;
         const bool here = (same_log && !elsewhere) || (!end.host.empty() && end.host == event.place.host);
-        const bool another = death && end.exit_code && end.rank && !LeavesCode(event.id(), *end.exit_code) &&
+        if (!here || !end.rank || (end.told_to && end.exit_code != kUncaught)) continue;
+        const bool another = death && end.exit_code && !LeavesCode(event.id(), *end.exit_code) &&
                              incident_.ranks[*end.rank].pid != event.place.pid;
-        if (here && !end.told_to && end.rank && !another) (end.first ? first : others).insert(*end.rank);
+        if (another) continue;
+        (end.first ? first : all).insert(*end.rank);
+        hosts.insert(end.host);
       }
-      const std::set<int32_t>& named = first.empty() ? others : first;
-      if (named.size() != 1) continue;
+      const std::set<int32_t>& named = first.empty() ? all : first;
+      // Where as many raised a cause as ended, it is the fault of their host, and one of them is as good as any.
+      const bool all_raised = event.event->in_traceback && event.signature->role == Role::kInitiating &&
+                              unplaced[KeyOfRaised(event)] >= static_cast<int64_t>(named.size());
+      if (event.place.host.empty() && hosts.size() == 1 && incident_.hosts == hosts) event.place.host = *hosts.begin();
+      if (named.empty() || (named.size() > 1 && !all_raised)) continue;
       event.place.rank = *named.begin();
       event.place.known_by.push_back("rank: the launcher's report of this host");
       if (event.place.host.empty()) event.place.host = incident_.ranks[*event.place.rank].host;
@@ -760,6 +797,13 @@ class Builder {
   }
 
   void CollectSuccess() {
+    size_t with_steps = 0, done = 0;
+    for (const SourceDigest* source : incident_.sources) {
+      const auto last = std::find_if(source->progress.rbegin(), source->progress.rend(), [](const Progress& progress) { return !progress.bar; });
+      with_steps += last != source->progress.rend();
+      done += last != source->progress.rend() && last->last;
+    }
+    incident_.steps_done = done > 0 && done == with_steps;
     for (const SourceDigest* source : incident_.sources) {
       for (const Event& fact : source->facts) {
         if (SignatureOf(fact).row.id().starts_with("success.")) incident_.success = true;

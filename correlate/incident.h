@@ -77,7 +77,7 @@ struct EndReport {
   std::optional<int32_t> rank;         // absent: only its host is known
   std::optional<int32_t> exit_code;    // negative: a signal
   std::string host;
-  bool first = false;     // the launcher calls it the first failure of its host
+  bool first = false;     // the launcher saw it end before all others of its host
   bool told_to = false;   // ended because it was told to
 };
 
@@ -94,6 +94,7 @@ struct Incident {
   std::optional<int32_t> attempt;
   std::vector<EndReport> ends;               // in the order of events
   bool success = false;                      // some log says that the work was completed, at its end
+  bool steps_done = false;                   // every log with steps ends with the last of the run
   int64_t left_out = 0;                      // events outside the job, the attempt or the time window
   std::vector<std::string> window_doubts;    // what could not be judged about the latter, in sentences
 };

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "correlate/evidence.h"
 #include "correlate/text.h"
 
 namespace firstfault {
@@ -61,6 +62,15 @@ std::string Behind(const Incident& incident) {
   return Cat("rank ", slowest->first, " stops at step ", slowest->second, " while all others go on to step ", others, " or later");
 }
 
+// Whether the groups that wait have all ranks as members. In a smaller one, ranks are numbered anew.
+bool WaitsAreOfTheJob(const Incident& incident) {
+  return std::none_of(incident.events.begin(), incident.events.end(), [](const PlacedEvent& event) {
+    const Fields& fields = event.event->fields;
+    const auto in_group = event.event->prefix.group_rank ? event.event->prefix.group_rank : ParseNumber<int32_t>(FieldOf(fields, "group_rank"));
+    return IsPointToPoint(FieldOf(fields, "op")) || (event.place.rank && in_group && *in_group != *event.place.rank);
+  });
+}
+
 void Waits(const Incident& incident, std::vector<std::string>* out) {
   std::map<std::pair<std::string_view, std::string_view>, std::set<int32_t>> ranks_by_work;
   for (const PlacedEvent& event : incident.events) {
@@ -68,10 +78,15 @@ void Waits(const Incident& incident, std::vector<std::string>* out) {
     if (event.place.rank && !op.empty() && !seq.empty()) ranks_by_work[{seq, op}].insert(*event.place.rank);
   }
   const int32_t expected = std::max({incident.world_size.value_or(0), incident.ranks_expected, static_cast<int32_t>(incident.ranks.size())});
+  const bool all_members = WaitsAreOfTheJob(incident);
   constexpr size_t kWorksMax = 3;
   for (const auto& [work, ranks] : ranks_by_work) {
     if (out->size() >= kWorksMax) return;
     std::string line = Cat(ranks.size(), " of ", expected, " ranks waited in ", work.second, ", number ", work.first, " of their group");
+    if (!all_members) {
+      out->push_back(line + ".");
+      continue;
+    }
     std::vector<int32_t> missing;
     for (int32_t rank = 0; rank < expected && missing.size() <= 1000; ++rank) {
       if (!ranks.contains(rank)) missing.push_back(rank);

@@ -290,6 +290,13 @@ class Silent {
       const PlacedEvent* first = nullptr;
       int64_t elements = INT64_MAX;
     };
+    // A send or a receive counts for the two ranks that make it: numbers of a group that makes them do not compare.
+    std::set<std::pair<int32_t, std::string_view>> between_two;  // rank and number
+    std::set<std::string_view> uncounted;                        // groups
+    for (const PlacedEvent& event : incident_.events) {
+      const Fields& fields = event.event->fields;
+      if (event.place.rank && IsPointToPoint(FieldOf(fields, "op"))) between_two.emplace(*event.place.rank, FieldOf(fields, "seq"));
+    }
     std::map<std::string, std::map<int64_t, View>> enqueued;        // group -> last enqueued -> who
     std::map<std::string, std::map<std::string, View>> operations;  // group and number -> operation -> who
     for (const PlacedEvent& event : incident_.events) {
@@ -300,17 +307,18 @@ class Silent {
         View& view = enqueued[group][*number];
         view.ranks.insert(*event.place.rank);
         if (view.first == nullptr) view.first = &event;
+        if (between_two.contains({*event.place.rank, FieldOf(fields, "failed_work")})) uncounted.insert(group);
       }
-      const std::string_view seq = FieldOf(fields, "seq");
-      if (!IsWaiter(event.id()) || seq.empty() || FieldOf(fields, "op").empty()) continue;
+      const std::string_view seq = FieldOf(fields, "seq"), op = FieldOf(fields, "op");
+      if (!IsWaiter(event.id()) || seq.empty() || op.empty() || IsPointToPoint(op)) continue;
       View& view = operations[Cat(group, "\n", seq)]
-                             [Cat(FieldOf(fields, "op"), " of ", FieldOf(fields, "numel_in"), " elements")];
+                             [Cat(op, " of ", FieldOf(fields, "numel_in"), " elements")];
       view.ranks.insert(*event.place.rank);
       view.elements = ParseNumber<int64_t>(FieldOf(fields, "numel_in")).value_or(INT64_MAX);
       if (view.first == nullptr) view.first = &event;
     }
     for (const auto& [group, numbers] : enqueued) {
-      if (numbers.size() < 2) continue;
+      if (numbers.size() < 2 || uncounted.contains(group)) continue;
       const auto& [lowest, behind] = *numbers.begin();
       size_t others = 0;
       for (const auto& [number, view] : numbers) others += number != lowest ? view.ranks.size() : 0;

@@ -851,7 +851,7 @@ class SourceScanner::Impl {
       std::optional<ClockReading> stamp;
       if (prefix.stamp) stamp = *prefix.stamp;
       std::string text(line.raw.substr(0, fields.bar ? kSampleTextBytes : 0));
-      digest_.progress.push_back({at, rank, *fields.step, fields.bar, stamp, std::move(text)});
+      digest_.progress.push_back({at, rank, *fields.step, fields.bar, fields.last, stamp, std::move(text)});
     }
     for (const auto& [bytes, device] : {std::pair(fields.memory_bytes, false), std::pair(fields.device_memory_bytes, true)}) {
       if (bytes) digest_.memory.push_back({at, rank, *bytes, device, std::string(line.raw.substr(0, device ? 0 : kSampleTextBytes))});

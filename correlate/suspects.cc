@@ -308,8 +308,8 @@ class Finder {
           } else {
             cause.place.rank.reset();
           }
-        } else if (cause.place.host.empty() && !cause.all_ranks) {
-          cause.place.host = effect.place.host;
+        } else if (cause.place.host.empty() && !cause.all_ranks && IsEnd(effect)) {
+          cause.place.host = effect.place.host;  // what others of the job only suffer may be on any host
         }
         gone.insert(j);
       }
@@ -317,11 +317,15 @@ class Finder {
     Erase(gone);
   }
 
+  // The end of a process, not what another one showed of it.
+  static bool IsEnd(const Suspect& effect) {
+    return effect.signature.starts_with("derived.") || (effect.root != nullptr && IsEndReport(effect.root->id()));
+  }
+
   // Whether an effect tells which process the cause struck: one on its host, one whose node the kernel speaks of,
   // or the end of the process itself. What another host's process lost is not it.
   static bool SameProcess(const Suspect& cause, const Suspect& effect) {
-    const bool ended = effect.signature.starts_with("derived.") || (effect.root != nullptr && IsEndReport(effect.root->id()));
-    return ended || cause.place.host == effect.place.host || cause.place.host.empty() || effect.place.host.empty() || FromKernel(*cause.root);
+    return IsEnd(effect) || cause.place.host == effect.place.host || cause.place.host.empty() || effect.place.host.empty() || FromKernel(*cause.root);
   }
 
   // A fault that several places show alike is at home where its own warning stands (a loopback fallback on
@@ -665,6 +669,8 @@ bool AnythingFailed(const Incident& incident) {
     if (WentOn(incident, event)) continue;
     // A stall that the kernel reports (a file server, a blocked task) may pass; the job says if it did not.
     if (FromKernel(event) && event.signature->role == Role::kAmbiguous) continue;
+    // A process that has made its last step and still hears its peers leave says so as a warning.
+    if (incident.steps_done && event.signature->role == Role::kCollateral && event.event->prefix.level == "W") continue;
     // Work that was completed leaves noise on its way out: closing stores, late signals, an earlier attempt.
     if (incident.success) continue;
     return true;

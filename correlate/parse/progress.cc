@@ -23,6 +23,7 @@ constexpr Form kSteps[] = {
     {"iteration", R"((?i)\biteration[ :=]+(\d+)(?: */|\b))"},               // Megatron
     {"global_step/global step/total step", R"((?i)\b(?:global_step|global step|total step)[ '":=]+(\d+))"},
     {"step/iter", R"((?i)\b(?:train_?step|iter|step|step_in_epoch|steps)[ '":=#\[]+(\d+))"},
+    {"steps", R"((?i)\b(\d+)/\d+ (?:train(?:ing)? )?steps\b)"},  // "done: 200/200 steps"
     {"batch", R"((?i)\bbatch[ :=]+(?:\d+/)?(\d+))"},
 };
 // "waiting for rank 4" speaks of a rank (of a clique, of a group), not of the one that prints it.
@@ -60,6 +61,14 @@ class Matcher {
   LazyRE2 re_;
 };
 
+// "/ 200 ...": of how many.
+std::optional<int64_t> TotalAt(std::string_view text) {
+  text = Trim(text);
+  if (!text.starts_with('/')) return std::nullopt;
+  text = Trim(text.substr(1));
+  return ParseNumber<int64_t>(text.substr(0, text.find_first_not_of("0123456789")));
+}
+
 }  // namespace
 
 std::optional<double> ParseSize(std::string_view text) {
@@ -91,10 +100,12 @@ ProgressFields ParseProgress(std::string_view message) {
   if (message.find_first_of("0123456789") == std::string_view::npos) return out;
   std::string lower(message);
   for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
-  int64_t step = 0;
+  re2::StringPiece made;
   for (size_t i = 0; i < steps->size(); ++i) {
-    if (!(*steps)[i].Find(message, lower, &step)) continue;
-    out.step = step;
+    if (!(*steps)[i].Find(message, lower, &made)) continue;
+    out.step = ParseNumber<int64_t>(std::string_view(made.data(), made.size()));
+    if (!out.step) continue;
+    out.last = TotalAt(message.substr(static_cast<size_t>(made.data() + made.size() - message.data()))) == out.step;
     out.bar = kSteps[i].bar;
     break;
   }

@@ -97,6 +97,47 @@ TEST(Place, ARelayedExceptionIsTheRanksThatItNames) {
   }
 }
 
+// --- an exception that no line gives to a rank, and the launcher's report of the ends
+constexpr const char* kKeyError = "Traceback (most recent call last):\n  File \"/app/t.py\", line 4, in <module>\nKeyError: 'tokens'\n";
+
+std::string Entry(int rank, int code, int second) {
+  return Cat("[", rank, "]:\n  time      : 2026-04-14_08:02:", second, "\n  host      : ab1\n  rank      : ", rank, " (local_rank: ", rank,
+             ")\n  exitcode  : ", code, " (pid: ", 500 + rank, ")\n  error_file: <N/A>\n  traceback : To enable traceback see: https://pytorch.org\n");
+}
+
+// Rank 0 is the launcher's first; rank 1 ended with `code` at `second`.
+std::string TorchrunReport(int code, int second) {
+  return Cat("E0414 08:02:20.516000 400 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) local_rank: 0 (pid: 500) of binary: /usr/bin/python3\n"
+             "Traceback (most recent call last):\n  File \"/bin/torchrun\", line 8, in <module>\n"
+             "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n=====\nt.py FAILED\n----\nFailures:\n", Entry(1, code, second),
+             "----\nRoot Cause (first observed failure):\n", Entry(0, 1, 20), "=====\n");
+}
+
+TEST(Place, TheLaunchersFirstIsTheFirstOnlyWhereItsTimesSaySo) {
+  struct Case {
+    int code, second;
+    bool first;
+  };
+  for (const Case& c : {Case{1, 20, false}, Case{1, 21, true}, Case{-15, 20, true}}) {
+    const v1::Report report = ReportOn({{"ab1.log", "ab1", Cat(kKeyError, TorchrunReport(c.code, c.second))}});
+    EXPECT_EQ(report.root().text(), "KeyError: 'tokens'") << report.DebugString();
+    EXPECT_EQ(report.initiator().has_rank(), c.first) << c.code << " " << c.second << report.DebugString();
+  }
+}
+
+TEST(Place, WhereAsManyRaiseAsEndOneOfThemIsNamed) {
+  const LogText peer{"ab2.log", "ab2", "torch.distributed.DistNetworkError: Connection reset by peer\n"};
+  EXPECT_FALSE(ReportOn({{"ab1.log", "ab1", Cat(kKeyError, TorchrunReport(1, 20))}, peer}).initiator().has_rank());
+  EXPECT_TRUE(ReportOn({{"ab1.log", "ab1", Cat(kKeyError, kKeyError, TorchrunReport(1, 20))}, peer}).initiator().has_rank());
+}
+
+TEST(Place, ATaskThatExitsBehindTheOrderToStopMayBeTheOneThatRaised) {
+  const std::string log = Cat(kKeyError, "srun: error: ab1: task 2: Exited with exit code 1\n", kStepCancelled);
+  EXPECT_EQ(ReportOn(log).initiator().rank(), 2);
+  const v1::Report report = ReportOn(Cat(log, "srun: error: ab2: tasks 5-6: Exited with exit code 1\n"));
+  EXPECT_FALSE(report.initiator().has_rank()) << report.DebugString();
+}
+
 // --- mpirun
 constexpr const char* kNoticed = "mpirun noticed that process rank 9 with PID 210 on node ab3 exited on signal 11 (Segmentation fault).\n";
 constexpr const char* kPeer = "[ab1:102] *** An error occurred in MPI_Allreduce\n[ab1:102] *** reported by process [1376,2]\n";
@@ -122,6 +163,35 @@ TEST(Place, KubectlDescribeTellsWhosePodItIs) {
   EXPECT_EQ(report.signature(), "k8s.oomkilled");
   EXPECT_EQ(report.initiator().host(), "llm-worker-3");
   EXPECT_FALSE(report.initiator().has_rank());
+}
+
+constexpr const char* kTwoPods =
+    "Name:             tr-worker-0\n    State:          Running\n---\n"
+    "Name:             tr-worker-1\n    State:          Terminated\n      Reason:       OOMKilled\n      Exit Code:    137\n";
+
+TEST(Place, OfSeveralDescribedPodsItIsTheOneAbove) {
+  const v1::Report report = ReportOn({{"describe.txt", "", kTwoPods}});
+  EXPECT_EQ(report.signature(), "k8s.oomkilled") << report.DebugString();
+  EXPECT_EQ(report.initiator().host(), "tr-worker-1");
+}
+
+TEST(Place, ACauseWithoutAHostIsNotOnTheHostOfItsEffect) {
+  const v1::Report report = ReportOn(
+      {{"pods.txt", "", "      Reason:       OOMKilled\n"},
+       {"ab1.log", "ab1", "W0414 08:02:39.357000 1 torch/distributed/elastic/agent/server/api.py:704] Received Signals.SIGTERM death signal, shutting down workers\n"}});
+  EXPECT_EQ(report.signature(), "k8s.oomkilled") << report.DebugString();
+  EXPECT_EQ(report.initiator().host(), "");
+}
+
+TEST(Place, APodWhoseImageCannotBePulledIsTheOneThatItsEventNames) {
+  const LogText waiting{"tr-0.log", "tr-0", "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError\n"};
+  for (const char* line : {"15m  Warning  Failed  pod/tr-2  Failed to pull image \"reg/train:2\": 401 Unauthorized\n",
+                           "15m  Warning  Failed  pod/tr-2  Error: ErrImagePull\n"}) {
+    const v1::Report report = ReportOn({{"events.txt", "", line}, waiting});
+    EXPECT_EQ(report.verdict(), "named") << line << report.DebugString();
+    EXPECT_EQ(report.signature(), "k8s.start") << line;
+    EXPECT_EQ(report.initiator().host(), "tr-2") << line;
+  }
 }
 
 // --- hosts that are silent, or left

@@ -98,5 +98,20 @@ TEST(Silent, WhatSeveralRaiseIsNotTheLaunchersFirst) {
   EXPECT_EQ(RankOf(ReportOn(one + one + one + one + agent)), -1);
 }
 
+std::string Waits(int rank, int number, const std::string& operation, const std::string& group) {
+  const std::string n = std::to_string(number), r = std::to_string(rank);
+  const std::string tag = "[rank" + r + "]:[E703 02:05:00.001000000 ProcessGroupNCCL.cpp:616] ";
+  return tag + "[Rank " + r + "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=" + n + ", OpType=" + operation +
+         ", NumelIn=4096, NumelOut=4096, Timeout(ms)=600000) ran for 600000 milliseconds before timing out.\n" + tag + "[PG ID 7 PG GUID 33(" + group +
+         ") Rank " + r + "] Exception (either an error or timeout) detected by watchdog at work: " + n + ", last enqueued NCCL work: " + n +
+         ", last completed NCCL work: " + std::to_string(number - 1) + ".\n";
+}
+
+TEST(Silent, NumbersOfSendsAndReceivesDoNotCompare) {
+  const v1::Report report = ReportOn(Waits(0, 3602, "RECV", "pp") + Waits(1, 3603, "SEND", "pp") + Waits(2, 3603, "RECV", "pp") + Waits(3, 1801, "RECV", "pp"));
+  EXPECT_EQ(report.verdict(), "undetermined") << report.DebugString();
+  EXPECT_EQ(report.suspects_size(), 0) << report.DebugString();
+}
+
 }  // namespace
 }  // namespace firstfault

@@ -215,6 +215,15 @@ TEST(Verdict, TheSizeOfTheJobIsReadFromLaunchersAndFrameworks) {
   }
 }
 
+// --- warnings on the way out
+TEST(Verdict, AWarningBehindTheLastStepOfTheRunIsNoFailure) {
+  const std::string left = "[rank1]:[W910 15:20:05.100000000 TCPStore.cpp:125] [c10d] recvValue failed on SocketImpl(fd=28, addr=[nb]:47160, remote=[na]:29400): failed to recv, got 0 bytes\n";
+  EXPECT_EQ(ReportOn(Cat("step 180/200 loss 1\nstep 200/200 loss 1\n", left)).verdict(), "no_failure");
+  EXPECT_EQ(ReportOn(Cat("step 190 loss 1\ndone: 200/200 steps, exiting\n", left)).verdict(), "no_failure");
+  EXPECT_EQ(ReportOn(Cat("step 160/200 loss 1\nstep 180/200 loss 1\n", left)).verdict(), "undetermined");
+  EXPECT_EQ(ReportOn(Cat("step 200/200 loss 1\n", "[rank1]: KeyError: 'tokens'\n")).verdict(), "named");
+}
+
 // --- a world that no log can show
 TEST(Verdict, AClaimedWorldSizeCostsNothing) {
   const std::string failure = "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 79.15 GiB of which 1.02 GiB is free.\n"

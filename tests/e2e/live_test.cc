@@ -106,7 +106,7 @@ class Incident {
         words.push_back("--log");
         words.push_back(glob);
       }
-      out.emplace_back(words);
+      out.emplace_back(words, -1, /*hold_term=*/true);  // a busy machine starts them late
     }
     return out;
   }

@@ -28,7 +28,7 @@ Result Shell(const std::string& command) {
   return result;
 }
 
-Child::Child(const std::vector<std::string>& words, int out) {
+Child::Child(const std::vector<std::string>& words, int out, bool hold_term) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -36,6 +36,10 @@ Child::Child(const std::vector<std::string>& words, int out) {
   EXPECT_GE(pid_, 0);
   if (pid_ != 0) return;
   if (out >= 0) dup2(out, STDOUT_FILENO);
+  sigset_t term;
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  if (hold_term) sigprocmask(SIG_BLOCK, &term, nullptr);
   execv(arguments[0], arguments.data());
   _exit(127);
 }

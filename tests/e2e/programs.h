@@ -26,8 +26,8 @@ Result Shell(const std::string& command);
 // A program that runs until it is ended; killed at the latest when this goes.
 class Child {
  public:
-  // `out`: descriptor for its standard output; -1: ours.
-  explicit Child(const std::vector<std::string>& words, int out = -1);
+  // `out`: descriptor for its standard output; -1: ours. `hold_term`: SIGTERM waits until the program lets it in.
+  explicit Child(const std::vector<std::string>& words, int out = -1, bool hold_term = false);
   Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
   Child& operator=(Child&&) = delete;
   ~Child() { End(9); }

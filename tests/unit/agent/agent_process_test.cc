@@ -198,7 +198,7 @@ TEST_F(AgentProcessTest, OutlivesItsCoordinator) {
 }
 
 TEST_F(AgentProcessTest, StaysSmallOverOneEndlessLine) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef FIRSTFAULT_SANITIZED
   GTEST_SKIP() << "a sanitizer's memory is not ours";
 #endif
   constexpr int64_t kRssKiBMax = 64 << 10;

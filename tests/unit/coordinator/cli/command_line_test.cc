@@ -221,7 +221,7 @@ TEST_F(CommandLine, AReportThatCannotBeWrittenIs70AndSaysSo) {
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef FIRSTFAULT_SANITIZED
 TEST_F(CommandLine, WithoutMemoryItIs70AndSaysSo) {
   std::string text;
   for (int i = 0; i < 30'000; ++i) text += Cat("[rank", i, "]: RuntimeError: boom ", i, "\n");

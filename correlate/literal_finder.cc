@@ -46,6 +46,9 @@ uint64_t FoldedKey(const char* at) {
   return (bytes | kFold) & kKeyMask;
 }
 
+// Of a byte among 32 sets of bytes.
+uint32_t Bit(char c) { return uint32_t{1} << (static_cast<unsigned char>(c) & 31); }
+
 uint32_t Hash(uint32_t group) { return group * kMultiplier >> (32 - kHashBits); }
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
@@ -53,7 +56,7 @@ char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) :
 }  // namespace
 
 LiteralFinder::LiteralFinder(std::vector<Literal> literals)
-    : literals_(std::move(literals)), count_(size_t{1} << kHashBits), begin_(count_.size()) {
+    : literals_(std::move(literals)), taken_(size_t{1} << kHashBits), slot_of_(taken_.size()) {
   std::map<uint64_t, uint32_t> known;
   for (uint32_t i = 0; i < literals_.size(); ++i) {
     const auto& [text, key] = literals_[i];
@@ -68,10 +71,21 @@ LiteralFinder::LiteralFinder(std::vector<Literal> literals)
   }
   FF_CHECK(candidates_.size() <= UINT16_MAX);
   std::stable_sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) { return a.hash < b.hash; });
-  for (size_t i = candidates_.size(); i-- > 0;) {
-    const uint32_t hash = candidates_[i].hash;
-    begin_[hash] = static_cast<uint16_t>(i);
-    FF_CHECK(++count_[hash] != 0);
+  for (uint32_t i = 0; i < candidates_.size(); ++i) {
+    const auto& [bytes, at, key, hash] = candidates_[i];
+    if (!taken_[hash]) {
+      taken_[hash] = 1;
+      slot_of_[hash] = static_cast<uint16_t>(slots_.size());
+      slots_.push_back({0, 0, i, 0});
+    }
+    Slot& slot = slots_[slot_of_[hash]];
+    ++slot.count;
+    const auto byte = [&bytes = bytes](size_t place) { return static_cast<char>(bytes >> (8 * place)); };
+    if (at + kGroupBytes < kKeyBytes) {
+      slot.behind |= Bit(byte(at + kGroupBytes));
+    } else {
+      slot.before |= Bit(byte(at - 1));
+    }
   }
 }
 
@@ -90,16 +104,23 @@ void LiteralFinder::Confirm(std::string_view text, size_t at, const Candidate& c
 
 void LiteralFinder::LookUp(std::string_view text, size_t at, std::vector<Hit>* hits) const {
   const uint32_t hash = Hash(FoldedGroup(text.data() + at));
-  for (uint32_t i = 0; i < count_[hash]; ++i) Confirm(text, at, candidates_[begin_[hash] + i], hits);
+  if (!taken_[hash]) return;
+  const Slot& slot = slots_[slot_of_[hash]];
+  for (uint32_t i = 0; i < slot.count; ++i) Confirm(text, at, candidates_[slot.first + i], hits);
 }
 
 void LiteralFinder::Find(std::string_view text, std::vector<Hit>* hits) const {
   FF_CHECK(text.size() <= UINT32_MAX);
   const size_t first = hits->size();
   const char* const bytes = text.data();
-  const uint8_t* const count_of = count_.data();
+  const uint8_t* const taken = taken_.data();
   std::array<uint32_t, kBlocksMax> blocks;
   std::array<uint32_t, kBlocksMax * kBlockBytes / kStride> places;
+  struct Likely {
+    uint32_t place;
+    const Slot* slot;
+  };
+  std::array<Likely, places.size()> likely;
   size_t at = 0;
   // A key may begin before its group: the first block is left to the plain way.
   for (; at + kGroupBytes <= text.size() && at < kBlockBytes; at += kStride) LookUp(text, at, hits);
@@ -112,20 +133,27 @@ void LiteralFinder::Find(std::string_view text, std::vector<Hit>* hits) const {
       std::memcpy(&groups, bytes + at, sizeof groups);
       groups = (groups | static_cast<uint32_t>(kFold)) * kMultiplier >> (32 - kHashBits);
       blocks[block_count] = static_cast<uint32_t>(at);
-      block_count += (count_of[groups[0]] | count_of[groups[1]] | count_of[groups[2]] | count_of[groups[3]]) != 0;
+      block_count += taken[groups[0]] | taken[groups[1]] | taken[groups[2]] | taken[groups[3]];
     }
     size_t place_count = 0;
     for (size_t i = 0; i < block_count; ++i) {
       for (uint32_t place = blocks[i]; place < blocks[i] + kBlockBytes; place += kStride) {
         places[place_count] = place;
-        place_count += count_of[Hash(FoldedGroup(bytes + place))] != 0;
+        place_count += taken[Hash(FoldedGroup(bytes + place))];
       }
     }
+    size_t likely_count = 0;
     for (size_t i = 0; i < place_count; ++i) {
-      const uint32_t place = places[i], hash = Hash(FoldedGroup(bytes + place));
-      const Candidate* candidate = &candidates_[begin_[hash]];
-      for (const Candidate* const end = candidate + count_of[hash]; candidate != end; ++candidate) {
-        if (FoldedKey(bytes + place - candidate->at) == candidate->key_bytes) Confirm(text, place, *candidate, hits);
+      const char* const group = bytes + places[i];
+      const Slot* const slot = &slots_[slot_of_[Hash(FoldedGroup(group))]];
+      likely[likely_count] = {places[i], slot};
+      likely_count += ((slot->behind & Bit(group[kGroupBytes])) | (slot->before & Bit(group[-1]))) != 0;
+    }
+    for (size_t i = 0; i < likely_count; ++i) {
+      const auto [place, slot] = likely[i];
+      for (uint32_t k = slot->first; k < slot->first + slot->count; ++k) {
+        const Candidate& candidate = candidates_[k];
+        if (FoldedKey(bytes + place - candidate.at) == candidate.key_bytes) Confirm(text, place, candidate, hits);
       }
     }
   }

@@ -4,7 +4,8 @@
 //          only where this says so, so this decides what clean logs cost (tests/bench/scan_bench).
 // Model:   seven bytes of a literal, its key, hold four overlapping groups of four. Of any occurrence exactly
 //          one of the four begins at a multiple of four: it is enough to look up every fourth position in a
-//          table of the groups. Where the table says yes the key is compared, and only then the literals.
+//          table of the groups. Where the table says yes, a byte beside the group is looked at, then the key is
+//          compared, and only then the literals.
 //          It is the shift of Wu and Manber's multi-pattern search (1994), fixed: a table instead of an
 //          automaton leaves no load that waits for the one before.
 // Shapes:  literals are lower case; letters are A to Z.
@@ -51,6 +52,13 @@ class LiteralFinder {
     uint32_t key;
     uint32_t hash;
   };
+  // All candidates of one hash.
+  struct Slot {
+    // Sets of bytes by their low five bits, which tell letters apart and do not know their case: those behind the
+    // group in keys that go on there, those before it in the keys that it ends.
+    uint32_t behind, before;
+    uint32_t first, count;  // in candidates_
+  };
 
   void LookUp(std::string_view text, size_t at, std::vector<Hit>* hits) const;
   void Confirm(std::string_view text, size_t at, const Candidate& candidate, std::vector<Hit>* hits) const;
@@ -58,8 +66,9 @@ class LiteralFinder {
   std::vector<Literal> literals_;
   std::vector<Key> keys_;
   std::vector<Candidate> candidates_;  // by hash
-  std::vector<uint8_t> count_;         // by hash of a group: how many candidates it has
-  std::vector<uint16_t> begin_;        // by hash: the first of them
+  std::vector<Slot> slots_;
+  std::vector<uint8_t> taken_;     // by hash of a group: whether it has a slot
+  std::vector<uint16_t> slot_of_;  // by hash of a group
 };
 
 }  // namespace firstfault

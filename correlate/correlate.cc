@@ -182,15 +182,26 @@ double ConfidenceCap(const Incident& incident) {
   return incident.ranks.size() < expected ? weights::kConfidenceMissingRanks : weights::kConfidenceMax;
 }
 
+bool HostHolds(const Suspect& host, const Suspect& rank) {
+  return !host.all_ranks && !rank.all_ranks && !host.place.rank && rank.place.rank && !host.place.host.empty() && host.place.host == rank.place.host;
+}
+
 // The best suspect, if it is likely enough and far enough ahead of every other place.
 const Suspect* Decide(const std::vector<Suspect>& suspects, double* confidence) {
   *confidence = 0;
   if (suspects.empty()) return nullptr;
   const Suspect& best = suspects.front();
-  // Two faults at one place are one answer about the place.
+  // A line that tells no rank may be of any rank of its host: it speaks for one with a fault of the same class that
+  // is as far ahead of the others there as a name has to be.
+  const bool leads_host = std::none_of(suspects.begin(), suspects.end(), [&](const Suspect& other) {
+    return best.place.rank && other.place.rank && other.place.host == best.place.host && !SamePlace(other, best) &&
+           best.probability < weights::kNameAgainstNext * other.probability;
+  });
+  // Two faults at one place are one answer about the place, as are a host's and those of its ranks about the host.
   double here = 0, next = 0;
   for (const Suspect& suspect : suspects) {
-    if (&suspect == &best || SamePlace(suspect, best)) {
+    if (&suspect == &best || SamePlace(suspect, best) || HostHolds(best, suspect) ||
+        (leads_host && suspect.fault_class == best.fault_class && HostHolds(suspect, best))) {
       here += suspect.probability;
     } else {
       next = std::max(next, suspect.probability);

@@ -130,8 +130,10 @@ bool FromKernel(const PlacedEvent& event) {
   return event.event->prefix.kernel || event.source->info.kind == SourceInfo::Kind::kKernelLog;
 }
 
+// A row that refines another one is that row, of which more is known: what it follows, so does this.
 bool Precedes(const Signature& a, const Signature& b) {
-  return Lists(a.row.precedes(), b.row.id()) || Lists(b.row.follows(), a.row.id());
+  const std::string& of = b.row.refines().of();
+  return Lists(a.row.precedes(), b.row.id()) || Lists(b.row.follows(), a.row.id()) || (!of.empty() && Lists(a.row.precedes(), of));
 }
 
 bool Explains(const Suspect& cause, const Suspect& effect, const std::set<std::string>& hosts_with_ranks) {

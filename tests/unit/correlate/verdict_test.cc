@@ -224,6 +224,44 @@ TEST(Verdict, AWarningBehindTheLastStepOfTheRunIsNoFailure) {
   EXPECT_EQ(ReportOn(Cat("step 200/200 loss 1\n", "[rank1]: KeyError: 'tokens'\n")).verdict(), "named");
 }
 
+// --- a host and a rank on it are one place
+const std::string kPodKilled = "Name:             w1\nNode:             pool-77\n      Reason:       OOMKilled\n      Exit Code:    1\n";
+std::string PodLog(const std::vector<int>& killed) {
+  std::string out = "[10:00:00] [rank 4] INFO pod=w1 world=8 step 1\n[10:00:00] [rank 5] INFO pod=w1 world=8 step 1\n";
+  for (int rank : killed) {
+    out += Cat("[rank", rank, "]: Traceback (most recent call last):\n[rank", rank, "]:   File \"t.py\", line 3, in <module>\n[rank", rank,
+               "]: RuntimeError: DataLoader worker (pid 1893) is killed by signal: Killed. \n");
+  }
+  return out;
+}
+
+TEST(Verdict, AHostAndTheOnlySuspectRankOnItDoNotCompete) {
+  const v1::Report report = ReportOn({{"describe.txt", "", kPodKilled}, {"w1.log", "w1", PodLog({4})}});
+  ASSERT_EQ(report.verdict(), "named") << report.DebugString();
+  EXPECT_EQ(report.initiator().host(), "w1");
+  EXPECT_EQ(report.class_(), "capacity");
+  EXPECT_GT(report.confidence(), 0.9);
+  EXPECT_EQ(report.initiator().rank(), 4);
+}
+
+TEST(Verdict, AHostWithSeveralSuspectRanksNamesNoneOfThem) {
+  const v1::Report report = ReportOn({{"describe.txt", "", kPodKilled}, {"w1.log", "w1", PodLog({4, 5})}, {"w2.log", "w2", "[rank0]: step 1\n"}});
+  EXPECT_FALSE(report.initiator().has_rank()) << report.DebugString();
+}
+
+// --- a line without a rank beside the rank's own
+TEST(Verdict, ABusErrorWithoutARankIsOfTheRankWhoseWorkerEndedSo) {
+  const std::string log =
+      "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).\n"
+      "[rank5]: Traceback (most recent call last):\n[rank5]:   File \"t.py\", line 3, in <module>\n"
+      "[rank5]: RuntimeError: DataLoader worker (pid 8121) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory.\n";
+  const v1::Report report = ReportOn({{"n1.log", "n1", "[rank0]: step 1\n[rank1]: step 1\n"}, {"n2.log", "n2", log}});
+  ASSERT_EQ(report.verdict(), "named") << report.DebugString();
+  EXPECT_EQ(report.initiator().rank(), 5) << report.DebugString();
+  EXPECT_EQ(report.signature(), "dl.bus_error");
+  EXPECT_EQ(RoleOf(report, 5), "root");
+}
+
 // --- a world that no log can show
 TEST(Verdict, AClaimedWorldSizeCostsNothing) {
   const std::string failure = "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 79.15 GiB of which 1.02 GiB is free.\n"

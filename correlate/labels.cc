@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "correlate/evidence.h"
 #include "correlate/text.h"
 
 namespace firstfault {
@@ -35,6 +36,19 @@ std::vector<Label> LabelRanks(const Incident& incident, const Suspect* culprit) 
   for (int32_t rank = 0; rank < expected && unseen < kUnseenRanksListed; ++rank) unseen += ranks.insert(rank).second;
   const std::set<int32_t> struck = culprit == nullptr ? std::set<int32_t>() : std::set<int32_t>(culprit->ranks.begin(), culprit->ranks.end());
 
+  // A fault of a host is that of its rank where no other rank can be there. What the scheduler ends has no fault.
+  std::set<int32_t> on_host;
+  bool all_placed = true;
+  const bool host_only = culprit != nullptr && !culprit->all_ranks && !culprit->place.rank && !culprit->place.host.empty() && struck.empty() &&
+                         (culprit->root == nullptr || !IsSchedulerDecision(*culprit->root->signature));
+  for (int32_t rank : ranks) {
+    const auto facts = incident.ranks.find(rank);
+    const bool placed = facts != incident.ranks.end() && !facts->second.host.empty();
+    all_placed &= placed;
+    if (host_only && placed && facts->second.host == culprit->place.host) on_host.insert(rank);
+  }
+  const bool only_rank = on_host.size() == 1 && all_placed;
+
   std::set<std::string> hosts_with_ranks;
   std::vector<Label> out;
   for (int32_t rank : ranks) {
@@ -49,7 +63,11 @@ std::vector<Label> LabelRanks(const Incident& incident, const Suspect* culprit) 
     // Alike means most: a rank that was stopped before it could fail has no part in it.
     const bool same_fault = struck.contains(rank);
     const bool alike = same_fault && culprit->all_ranks;
-    if (is_root || alike || (same_fault && !culprit->all_ranks && culprit->place.host == label.host)) {
+    if (only_rank && on_host.contains(rank)) {
+      label.role = "root";
+      label.because = "the only rank on the host of the first fault";
+      if (culprit->root != nullptr) label.event = culprit->root;
+    } else if (is_root || alike || (same_fault && !culprit->all_ranks && culprit->place.host == label.host)) {
       label.role = "root";
       label.because = alike ? "the ranks show the same fault alike" : is_root ? "the first fault is here" : "shows the same fault on the same host";
       if (culprit->root != nullptr && is_root) label.event = culprit->root;
@@ -64,6 +82,7 @@ std::vector<Label> LabelRanks(const Incident& incident, const Suspect* culprit) 
       label.because = Cat(label.event->signature->row.title(),
                           culprit != nullptr ? ": an effect of the first fault" : ": an effect or a wait; no cause of its own is proven");
     }
+    if (on_host.contains(rank) && !only_rank) label.because += "; on the host of the first fault, which does not tell its rank";
     out.push_back(std::move(label));
   }
   for (const auto& [host, event] : host_events) {

@@ -249,6 +249,19 @@ TEST(Verdict, AHostWithSeveralSuspectRanksNamesNoneOfThem) {
   EXPECT_FALSE(report.initiator().has_rank()) << report.DebugString();
 }
 
+TEST(Verdict, TheOnlyRankOfTheCulpritsHostIsRoot) {
+  const auto log = [](int rank, int world) { return Cat("dist_world_size=", world, "\n[10:00:00] [rank ", rank, "] INFO step 1\n"); };
+  const std::string lost = "I0312 04:22:01.200000 70 t.py:1] x\njaxlib.xla_extension.XlaRuntimeError: UNAVAILABLE: failed to connect to all addresses; last error: UNKNOWN: ipv4:10.0.0.9:8476: Failed to connect to remote host: Connection refused\n";
+  const std::vector<LogText> logs = {{"describe.txt", "", kPodKilled}, {"w1.log", "w1", log(0, 2)}, {"w2.log", "w2", log(1, 2) + lost}};
+  const v1::Report report = ReportOn(logs);
+  ASSERT_EQ(report.initiator().host(), "w1") << report.DebugString();
+  EXPECT_EQ(RoleOf(report, 0), "root");
+  EXPECT_NE(RoleOf(report, 1), "root");
+  // Of two, and where another one may be there, none is.
+  EXPECT_EQ(RoleOf(ReportOn({logs[0], logs[1], logs[2], {"w1-b.log", "w1", log(2, 3)}}), 0), "no_evidence");
+  EXPECT_EQ(RoleOf(ReportOn({logs[0], {"w1.log", "w1", log(0, 3)}, logs[2]}), 0), "no_evidence");
+}
+
 // --- a line without a rank beside the rank's own
 TEST(Verdict, ABusErrorWithoutARankIsOfTheRankWhoseWorkerEndedSo) {
   const std::string log =

@@ -44,8 +44,9 @@ std::string NamedLine(const v1::Report& report) {
   std::string what = report.title();
   if (what.empty()) what = report.has_signature() ? report.signature() : "it left no line that says why";
   const bool ended = report.class_() == "scheduler" && !report.title().empty();
-  return Cat(ended ? EndedLine(report) : Cat(Subject(report), ": ", what), ' ', CauseTag(report), ", confidence ",
-             Fixed(report.confidence(), 2));
+  const std::string who = Fixed(report.confidence(), 2), with_class = Fixed(report.class_confidence(), 2);
+  return Cat(ended ? EndedLine(report) : Cat(Subject(report), ": ", what), ' ', CauseTag(report), ", confidence ", who,
+             report.has_class_confidence() && with_class != who ? Cat(", in the class ", with_class) : "");
 }
 
 std::string UndeterminedLine(const v1::Report& report) {

@@ -187,9 +187,15 @@ bool HostHolds(const Suspect& host, const Suspect& rank) {
 }
 
 // The best suspect, if it is likely enough and far enough ahead of every other place.
-const Suspect* Decide(const std::vector<Suspect>& suspects, double* confidence) {
-  *confidence = 0;
-  if (suspects.empty()) return nullptr;
+struct Decision {
+  const Suspect* culprit = nullptr;
+  double place = 0;         // probability that it is the best suspect's place
+  double of_its_class = 0;  // the part of this that other lines there with a fault of the best one's class make up
+};
+
+Decision Decide(const std::vector<Suspect>& suspects) {
+  Decision out;
+  if (suspects.empty()) return out;
   const Suspect& best = suspects.front();
   // A line that tells no rank may be of any rank of its host: it speaks for one with a fault of the same class that
   // is as far ahead of the others there as a name has to be.
@@ -198,20 +204,20 @@ const Suspect* Decide(const std::vector<Suspect>& suspects, double* confidence) 
            best.probability < weights::kNameAgainstNext * other.probability;
   });
   // Two faults at one place are one answer about the place, as are a host's and those of its ranks about the host.
-  double here = 0, next = 0;
+  double next = 0;
   for (const Suspect& suspect : suspects) {
     if (&suspect == &best || SamePlace(suspect, best) || HostHolds(best, suspect) ||
         (leads_host && suspect.fault_class == best.fault_class && HostHolds(suspect, best))) {
-      here += suspect.probability;
+      out.place += suspect.probability;
+      if (&suspect != &best && suspect.fault_class == best.fault_class) out.of_its_class += suspect.probability;
     } else {
       next = std::max(next, suspect.probability);
     }
   }
-  *confidence = here;
-  if (here < weights::kNameAt || here < weights::kNameAgainstNext * next) return nullptr;
+  if (out.place < weights::kNameAt || out.place < weights::kNameAgainstNext * next) return out;
   const bool has_place = best.all_ranks || best.place.rank || !best.place.host.empty();
-  if (!has_place && best.root == nullptr) return nullptr;
-  return &best;
+  if (has_place || best.root != nullptr) out.culprit = &best;
+  return out;
 }
 
 // A cause of its own, elsewhere. A rank's is listed with its rank; the same fault on other ranks, and other lines
@@ -477,14 +483,17 @@ v1::Report Correlate(const Engine& engine, const std::vector<SourceDigest>& sour
     suspect.place.rank.reset();
     suspect.ranks.clear();
   }
-  double confidence = 0;
-  const Suspect* culprit = Decide(suspects, &confidence);
-  report.set_confidence(std::min(confidence, ConfidenceCap(incident)));
+  const Decision decision = Decide(suspects);
+  const Suspect* culprit = decision.culprit;
+  report.set_confidence(std::min(decision.place, ConfidenceCap(incident)));
   FillHypotheses(incident, suspects, &report);
 
   if (culprit != nullptr) {
     report.set_verdict("named");
     report.set_class_(std::string(Word(culprit->fault_class)));
+    // What rivals took of the leading reading is not of its class.
+    const double of_class = report.hypotheses(0).probability() + decision.of_its_class;
+    if (culprit->fault_class != FaultClass::kUndetermined) report.set_class_confidence(std::min(of_class, report.confidence()));
     if (!culprit->signature.empty()) report.set_signature(culprit->signature);
     if (const Signature* row = incident.catalogue->Find(culprit->signature)) report.set_title(row->row.title());
     if (report.job().empty() && culprit->root != nullptr) {

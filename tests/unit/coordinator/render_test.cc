@@ -94,6 +94,14 @@ TEST(Render, OneLineIsTheVerdictAndItsPlace) {
   EXPECT_EQ(RenderOneLine(Load("no_failure")), "no failure found\n");
 }
 
+TEST(Render, TheHeadlineTellsHowSureTheClassIsWhereItIsLessSure) {
+  v1::Report report = Load("named");
+  report.set_class_confidence(0.6149);
+  EXPECT_TRUE(RenderOneLine(report).find("confidence 0.92, in the class 0.61, at") != std::string::npos) << RenderOneLine(report);
+  report.set_class_confidence(0.9231);
+  EXPECT_EQ(RenderOneLine(report), RenderOneLine(Load("named")));
+}
+
 TEST(Render, TheFirstLineOfTheTextIsTheVerdict) {
   for (const char* name : kNames) {
     const std::string text = RenderText(Load(name), {});

@@ -46,6 +46,17 @@ TEST(Rivals, TheLeadingReadingStaysFirstAndSharesItsProbability) {
   EXPECT_NE(hardware->separating_control().find("compute-sanitizer"), std::string::npos);
 }
 
+TEST(Rivals, TheClassIsLessSureThanThePlaceByWhatItsRivalsHold) {
+  const v1::Report report = ReportOn({Train(kIllegal)});
+  ASSERT_EQ(report.verdict(), "named") << report.DebugString();
+  EXPECT_LT(report.class_confidence(), report.confidence());
+  EXPECT_DOUBLE_EQ(report.class_confidence(), report.hypotheses(0).probability());
+  // Without rivals it is as sure.
+  const v1::Report sure = ReportOn({Train("[rank5]: step 10 loss 2.0\n[rank5]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 79.15 GiB of which 1.02 GiB is free.\n")});
+  ASSERT_EQ(sure.verdict(), "named") << sure.DebugString();
+  EXPECT_DOUBLE_EQ(sure.class_confidence(), sure.confidence());
+}
+
 TEST(Rivals, ALogThatWasReadAndIsSilentCountsAgainst) {
   const v1::Report unread = ReportOn({Train(kIllegal)});
   const v1::Report silent = ReportOn({Train(kIllegal), Kernel(kQuietKernel)});

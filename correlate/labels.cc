@@ -82,7 +82,7 @@ std::vector<Label> LabelRanks(const Incident& incident, const Suspect* culprit) 
       label.because = Cat(label.event->signature->row.title(),
                           culprit != nullptr ? ": an effect of the first fault" : ": an effect or a wait; no cause of its own is proven");
     }
-    if (on_host.contains(rank) && !only_rank) label.because += "; on the host of the first fault, which does not tell its rank";
+    if (on_host.contains(rank) && !only_rank) label.because += "; its host failed first, and no line tells which of its ranks";
     out.push_back(std::move(label));
   }
   for (const auto& [host, event] : host_events) {

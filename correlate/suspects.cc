@@ -345,6 +345,16 @@ class Finder {
       suspect.all_ranks = false;
       suspect.place = warning->place;
       suspect.place.rank.reset();
+      // The root moves with the place, where the fault is told there at all; its ranks are those that tell it there.
+      suspect.ranks.clear();
+      bool told_here = false;
+      for (const PlacedEvent* own : suspect.own) {
+        if (own->place.host != suspect.place.host) continue;
+        if (!told_here || BetterRoot(*own, *suspect.root)) suspect.root = own;
+        told_here = true;
+        const std::optional<int32_t> rank = own->place.rank;
+        if (rank && std::find(suspect.ranks.begin(), suspect.ranks.end(), *rank) == suspect.ranks.end()) suspect.ranks.push_back(*rank);
+      }
       suspect.own.insert(suspect.own.begin(), warning);
       suspect.Add("warned_on_one_host", weights::kWarnedOnOneHost, Cat("only this host warned before: ", Quote(warning->event->text)));
     }
@@ -422,18 +432,26 @@ class Finder {
     }
   }
 
+  // The line that states the fault stands at another place: peers tell it, or the node of a container.
+  static bool ToldElsewhere(const Suspect& suspect) {
+    const Location& told = suspect.root->place;
+    if (suspect.place.rank && told.rank) return suspect.place.rank != told.rank;
+    return !suspect.all_ranks && !suspect.place.host.empty() && !told.host.empty() && suspect.place.host != told.host;
+  }
+
   void WeighOwnLine(Suspect* suspect) {
     const PlacedEvent& root = *suspect->root;
     const std::string line = Quote(root.event->text);
+    const std::string whose = ToldElsewhere(*suspect) ? Cat("the line of ", PlaceName(root.place, false, root.source)) : "its own line";
     switch (root.signature->role) {
       case Role::kInitiating:
-        suspect->Add("initiating", weights::kInitiating, Cat("its own line states a cause: ", line));
+        suspect->Add("initiating", weights::kInitiating, Cat(whose, " states a cause: ", line));
         break;
       case Role::kAmbiguous:
-        suspect->Add("ambiguous", weights::kAmbiguous, Cat("its own line may be a cause or an effect: ", line));
+        suspect->Add("ambiguous", weights::kAmbiguous, Cat(whose, " may be a cause or an effect: ", line));
         break;
       default:
-        suspect->Add("collateral", weights::kCollateral, Cat("its own line is usually an effect: ", line));
+        suspect->Add("collateral", weights::kCollateral, Cat(whose, " is usually an effect: ", line));
     }
     if (root.signature->severity == Severity::kFatal) {
       suspect->Add("fatal", weights::kFatal, "such a line ends the process or the device");

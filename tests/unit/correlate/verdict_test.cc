@@ -262,6 +262,34 @@ TEST(Verdict, TheOnlyRankOfTheCulpritsHostIsRoot) {
   EXPECT_EQ(RoleOf(ReportOn({logs[0], {"w1.log", "w1", log(0, 3)}, logs[2]}), 0), "no_evidence");
 }
 
+// --- the line of the place that is named
+TEST(Verdict, AFaultThatMovesToTheHostThatWarnedTakesItsRootFromThere) {
+  const auto mesh = [](int rank) {
+    return Cat("[rank", rank, "]:[E1105 09:41:07.100000000 ProcessGroupGloo.cpp:143] Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error\n");
+  };
+  const std::string warning = "[rank2]:[W1105 09:41:05.100000000 ProcessGroupGloo.cpp:715] Warning: Unable to resolve hostname to a (local) address. Using the loopback address as fallback. Manually set the network interface to bind to with GLOO_SOCKET_IFNAME. (function operator())\n";
+  const v1::Report report = ReportOn({{"a.log", "na", mesh(0) + mesh(1)}, {"b.log", "nb", warning + mesh(2) + mesh(3)}});
+  ASSERT_EQ(report.verdict(), "named") << report.DebugString();
+  EXPECT_EQ(report.initiator().host(), "nb");
+  EXPECT_EQ(report.root().host(), "nb");
+  EXPECT_EQ(report.first_warning().host(), "nb");
+  EXPECT_EQ(RoleOf(report, 0), "collateral");
+  EXPECT_EQ(RoleOf(report, 3), "root");
+}
+
+TEST(Verdict, TheLineOfAPeerIsNotCalledTheHostsOwn) {
+  const auto refused = [](const char* host, int rank) {
+    return Cat(host, ":900:950 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.", rank + 1, "<0>\n[rank", rank, "]: step 1\n", host,
+               ":900:950 [0] misc/socket.cc:483 NCCL WARN socketStartConnect: Connect to 10.0.0.3<39041> failed : No route to host\n");
+  };
+  const v1::Report report = ReportOn({{"a.log", "na", refused("na", 0)},
+                                      {"b.log", "nb", refused("nb", 1)},
+                                      {"c.log", "nc", "nc:900:950 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.3<0>\n[rank2]: step 1\n"}});
+  ASSERT_GE(report.hypotheses_size(), 1) << report.DebugString();
+  ASSERT_EQ(report.hypotheses(0).initiator().host(), "nc") << report.DebugString();
+  for (const std::string& line : report.hypotheses(0).evidence_for()) EXPECT_EQ(line.find("its own line"), std::string::npos) << line;
+}
+
 // --- a line without a rank beside the rank's own
 TEST(Verdict, ABusErrorWithoutARankIsOfTheRankWhoseWorkerEndedSo) {
   const std::string log =

@@ -120,11 +120,22 @@ class Silent {
         suspect->Add("busy_elsewhere", weights::kBusyElsewhere,
                      Cat("rank ", rank, " was alive and compiling: ", Quote(compile->event->text)));
       }
-      if (std::binary_search(waiters_.begin(), waiters_.end(), rank)) {
-        suspect->Add("accused_but_waiting", weights::kAccusedButWaiting,
-                     Cat("rank ", rank, " reports a time-out itself, so it was waiting too"));
-      }
+      if (std::binary_search(waiters_.begin(), waiters_.end(), rank)) AddWaiting(suspect, rank);
     }
+  }
+
+  static void AddWaiting(Suspect* suspect, int32_t rank) {
+    if (suspect->Has("accused_but_waiting")) return;
+    suspect->Add("accused_but_waiting", weights::kAccusedButWaiting,
+                 Cat("rank ", rank, " reports a time-out itself, so it was waiting too"));
+  }
+
+  // Who hangs in its own group's collective says so as well; who waits in another group is held up there.
+  bool WaitsInOtherGroup(int32_t rank, const std::string& group) const {
+    return std::any_of(incident_.events.begin(), incident_.events.end(), [&](const PlacedEvent& event) {
+      const std::string& other = event.event->prefix.group;
+      return event.place.rank == rank && IsWaiter(event.id()) && !other.empty() && other != group;
+    });
   }
 
   const PlacedEvent* PrecursorOf(int32_t rank, std::string_view family) const {
@@ -333,6 +344,7 @@ class Silent {
         suspect->Add("behind_in_group", weights::kBehindInGroup / static_cast<double>(behind.ranks.size()),
                      Cat("rank ", rank, " had enqueued only ", lowest, " collectives, the others up to ",
                          numbers.rbegin()->first));
+        if (!group.empty() && WaitsInOtherGroup(rank, group)) AddWaiting(suspect, rank);
       }
     }
     for (const auto& [key, views] : operations) {

@@ -148,7 +148,8 @@ constexpr Dialect kDialects[] = {
     {"of.world", 7, "(", R"(\((?P<rank>\d{1,6})/(?P<world_size>\d{1,6})\) )"},
     {"rank.inner", 7, "[rR", R"((?:\[(?:)" HOST R"( )?rank[ =:]{0,2}(?P<rank>\d+)(?:/(?P<world_size>\d+))?(?:,? local(?:_rank)?[ =:](?P<local_rank>\d+))?\](?:: ?| \| | - | )?|[Rr]ank[ =](?P<rank_word>\d+)(?:: ?| \| | - )))"},
     // --- process group: the number is a rank inside the group
-    {"pg.guid", 8, "[", R"(\[PG ID (?P<group>\d+) PG GUID [^\]\n]*?Rank (?P<group_rank>\d+)\] ?)"},
+    // The id is local: different groups of one kind share it. The GUID is the group's.
+    {"pg.guid", 8, "[", R"(\[PG ID \d+ PG GUID (?P<group>[^\]\n]*?) ?Rank (?P<group_rank>\d+)\] ?)"},
     {"pg", 8, "[", R"(\[PG (?P<group>[^\]\n ]+)(?: \([^)\n]*\))? Rank (?P<group_rank>\d+)\] ?)"},
     {"group.rank", 8, "[", R"(\[Rank (?P<group_rank>\d+)\] ?)"},
     {"c10d", 8, "[", R"(\[(?:c10d|Gloo|gloo)\] )"},

@@ -113,5 +113,29 @@ TEST(Silent, NumbersOfSendsAndReceivesDoNotCompare) {
   EXPECT_EQ(report.suspects_size(), 0) << report.DebugString();
 }
 
+// A rank's last numbers in one group, told under that group's tag.
+std::string Detects(int rank, const std::string& id, const std::string& guid, int number) {
+  const std::string n = std::to_string(number), r = std::to_string(rank);
+  return "[rank" + r + "]:[E703 02:05:00.001000000 ProcessGroupNCCL.cpp:1785] [PG ID " + id + " PG GUID " + guid + " Rank " + r +
+         "] Exception (either an error or timeout) detected by watchdog at work: " + n + ", last enqueued NCCL work: " + n +
+         ", last completed NCCL work: " + std::to_string(number - 1) + ".\n";
+}
+
+TEST(Silent, WhoIsBehindAndWaitsInAnotherGroupIsHeldUpThere) {
+  std::string log = Steps(4);
+  for (int rank : {0, 1, 2}) log += Detects(rank, "0", "0(default_pg)", 42);
+  log += Detects(3, "0", "0(default_pg)", 40);
+  EXPECT_EQ(RankOf(ReportOn(log)), 3);
+  const v1::Report report = ReportOn(log + "[rank3]:[E703 02:04:59.001000000 ProcessGroupNCCL.cpp:616] [PG ID 4 PG GUID 9(tp) Rank 1] Watchdog caught collective operation timeout: "
+                                           "WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=4096, NumelOut=4096, Timeout(ms)=600000) ran for 600000 milliseconds before timing out.\n");
+  EXPECT_EQ(RankOf(report), -1) << report.DebugString();
+}
+
+TEST(Silent, GroupsThatShareALocalIdDoNotCompare) {
+  std::string log = Steps(4);
+  for (int rank : {0, 1, 2}) log += Detects(rank, "7", "33(pp)", 42);
+  EXPECT_EQ(ReportOn(log + Detects(3, "7", "34(pp)", 40)).suspects_size(), 0);
+}
+
 }  // namespace
 }  // namespace firstfault

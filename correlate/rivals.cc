@@ -340,7 +340,10 @@ const std::array<std::string_view, 3>& ReadingOf(std::string_view control) {
 }
 
 // The same rank, or a line of the same host that names no rank; anywhere where the place is not known.
+// Who else was told to stop says nothing of the one that was not.
 bool AtPlace(const PlacedEvent& event, const Location& place) {
+  const bool told_another = event.signature->role == Role::kTeardown && event.place.pid && place.pid && event.place.pid != place.pid;
+  if (told_another) return false;
   if (event.place.rank && place.rank) return event.place.rank == place.rank;
   if (!event.place.host.empty() && !place.host.empty()) return event.place.host == place.host;
   return place.host.empty() && !place.rank;

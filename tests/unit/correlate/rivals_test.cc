@@ -108,5 +108,22 @@ TEST(Rivals, WhatWasNotReadIsNamedWithItsCommand) {
   ASSERT_NE(Find(read, "software"), nullptr);
 }
 
+TEST(Rivals, TheStopOfAnotherProcessIsNoOrderToTheOneThatWasKilled) {
+  const auto log = [](int told) {
+    return Cat("[rank0]: step 1\n[rank1]: step 1\n"
+               "WARNING:torch.distributed.elastic.multiprocessing.api:Sending process ", told, " closing signal SIGTERM\n"
+               "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -9) local_rank: 1 (pid: 146) of binary: /usr/bin/python3\n"
+               "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n=====================\ntrain.py FAILED\n"
+               "---------------------\nFailures:\n  <NO_OTHER_FAILURES>\n---------------------\nRoot Cause (first observed failure):\n[0]:\n"
+               "  time      : 2026-03-01_10:00:13\n  host      : n01\n  rank      : 1 (local_rank: 1)\n  exitcode  : -9 (pid: 146)\n"
+               "  error_file: <N/A>\n  traceback : Signal 9 (SIGKILL) received by PID 146\n=====================\n");
+  };
+  const v1::Report other = ReportOn({{"n01.log", "n01", log(145)}}), own = ReportOn({{"n01.log", "n01", log(146)}});
+  ASSERT_EQ(other.signature(), "derived.killed") << other.DebugString();
+  ASSERT_NE(Find(other, "scheduler"), nullptr);
+  EXPECT_EQ(Find(other, "scheduler")->evidence_for_size(), 0);
+  EXPECT_EQ(Find(own, "scheduler")->evidence_for_size(), 1);
+}
+
 }  // namespace
 }  // namespace firstfault

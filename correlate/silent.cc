@@ -29,6 +29,27 @@ constexpr Phase kPhases[] = {
     {"merging", "derived.busy_phase"},      {"uploading", "derived.busy_phase"},
 };
 
+// Complaints lead on: who is complained of and complains of another was waiting for that one. Where all of them lead
+// to one end, it; no answer where there are several ends, or a circle. `accuses`: who names whom.
+template <typename Key>
+std::optional<Key> EndOfComplaints(const std::map<Key, std::set<Key>>& accuses) {
+  std::set<Key> resolved;  // leads to the end
+  for (const auto& [accuser, named] : accuses) {
+    for (const Key& key : named) {
+      if (!accuses.contains(key)) resolved.insert(key);
+    }
+  }
+  if (resolved.size() != 1) return std::nullopt;
+  const Key end = *resolved.begin();
+  for (bool more = true; more;) {
+    more = false;
+    for (const auto& [accuser, named] : accuses) {
+      if (std::includes(resolved.begin(), resolved.end(), named.begin(), named.end())) more |= resolved.insert(accuser).second;
+    }
+  }
+  return resolved.size() == accuses.size() + 1 ? std::optional<Key>(end) : std::nullopt;
+}
+
 class Silent {
  public:
   Silent(const Incident& incident, std::vector<Suspect>* suspects)
@@ -41,6 +62,7 @@ class Silent {
     BehindInGroup();
     OtherCall();
     SilentHost();
+    QuietEndOfComplaints();
     EndedWithoutReason();
     EndedBesideWaiters();
     OnlyEnd();
@@ -94,10 +116,21 @@ class Silent {
   // --- ranks that lines of others name as the cause
   void AccusedRanks() {
     std::map<int32_t, std::vector<const PlacedEvent*>> accusers;
+    std::map<int32_t, std::set<int32_t>> accuses;
     for (const PlacedEvent& event : incident_.events) {
       if (!event.accuses || event.signature->role < Role::kCollateral || IsEndReport(event.id())) continue;
       for (int32_t rank : event.accused_ranks) {
-        if (event.place.rank != rank) accusers[rank].push_back(&event);
+        if (event.place.rank == rank) continue;
+        accusers[rank].push_back(&event);
+        if (event.place.rank) accuses[*event.place.rank].insert(rank);
+      }
+    }
+    // Who only hands the complaint on is no suspect.
+    if (const std::optional<int32_t> end = EndOfComplaints(accuses)) {
+      for (auto it = accusers.begin(); it != accusers.end();) {
+        const bool hands_on = it->first != *end && accuses.contains(it->first) && ForRank(it->first) == nullptr;
+        if (hands_on) accusers[*end].insert(accusers[*end].end(), it->second.begin(), it->second.end());
+        it = hands_on ? accusers.erase(it) : std::next(it);
       }
     }
     for (auto& [rank, events] : accusers) {
@@ -239,6 +272,35 @@ class Silent {
     }
     suspect->Add("silent_host", weights::kFewSilent,
                  Cat(waiters_.size(), " rank(s) timed out waiting; none of the ", silent.size(), " rank(s) on ", *hosts.begin(), " reported it"));
+  }
+
+  // --- a host whose log just ends, and to which the broken connections of all others lead
+  void QuietEndOfComplaints() {
+    std::map<std::string, std::set<std::string>> accuses;
+    std::set<std::string> places, troubled;
+    for (const PlacedEvent& event : incident_.events) {
+      if (event.signature->role < Role::kTeardown) continue;
+      troubled.insert(event.place.host);
+      if (event.place.host.empty() || IsEndReport(event.id())) continue;
+      for (const std::string& host : event.accused_hosts) {
+        if (host == event.place.host || !incident_.hosts.contains(host)) continue;
+        accuses[event.place.host].insert(host);
+        places.insert(KeyOf(event));
+      }
+    }
+    // One complaint is too few to point at anybody.
+    const std::optional<std::string> end = accuses.size() < 2 ? std::nullopt : EndOfComplaints(accuses);
+    const bool heard = end && std::any_of(incident_.ranks.begin(), incident_.ranks.end(), [&](const auto& rank) {
+      return rank.second.host == *end && rank.second.last_words != nullptr;
+    });
+    if (!heard || troubled.contains(*end) || ForHost(*end) != nullptr) return;
+    Suspect* suspect = &suspects_.emplace_back();
+    suspect->place.host = *end;
+    suspect->place.known_by.push_back("host: all broken connections lead to it");
+    Sign(suspect, "derived.silent");
+    const int count = std::min<int>(static_cast<int>(places.size()), weights::kAccusersMax);
+    suspect->Add("accused_host", weights::kAccusedHost * count, Cat("errors at ", places.size(), " other place(s) lead to host ", *end));
+    suspect->Add("quiet_end", weights::kFewSilent, Cat(accuses.size(), " hosts lost connections; the logs of ", *end, " just end"));
   }
 
   // Ranks that raised from an effect of somebody else's fault.

@@ -137,5 +137,45 @@ TEST(Silent, GroupsThatShareALocalIdDoNotCompare) {
   EXPECT_EQ(ReportOn(log + Detects(3, "7", "34(pp)", 40)).suspects_size(), 0);
 }
 
+// --- complaints that lead on
+TEST(Silent, ARankThatComplainsOfAnotherHandsItsComplaintsOn) {
+  const std::string first = "[rank0]: RuntimeError: [Rank 0]: Rank 1 failed to pass monitoredBarrier in 60000 ms\n";
+  const auto lags = [](int rank, int who) {
+    return "[rank" + std::to_string(rank) + "]: To our best knowledge, ranks [" + std::to_string(who) + "] are the lagging ranks that caused this timeout. They never joined any collectives\n";
+  };
+  const v1::Report report = ReportOn(Steps(4) + first + lags(1, 2) + lags(3, 2));
+  EXPECT_EQ(RankOf(report), 2) << report.DebugString();
+  // A circle has no end.
+  EXPECT_EQ(RankOf(ReportOn(Steps(4) + first + lags(1, 2) + lags(3, 2) + lags(2, 1))), -1);
+}
+
+LogText HostLog(const std::string& host, int rank, const std::string& lost) {
+  const std::string r = std::to_string(rank);
+  std::string text = "rank " + r + "/4 pid 9" + r + " host " + host + " local_rank 0\n[rank" + r + "]: step 1\n";
+  if (!lost.empty()) {
+    text += "[rank" + r + "]:[E820 19:30:00.100000000 ProcessGroupNCCL.cpp:616] [Rank " + r + "] Collective WorkNCCL(SeqNum=33120, OpType=ALLREDUCE, NumelIn=4096, NumelOut=4096, Timeout(ms)=600000) "
+            "raised the following async exception: NCCL error: remote process exited or there was a network error\n"
+            "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.\nLast error:\n"
+            "socketProgress: Connection closed by remote peer " + lost + "<50122>\n";
+  }
+  return {host + ".log", host, text};
+}
+
+TEST(Silent, BrokenConnectionsThatLeadToOneQuietHost) {
+  const LogText a = HostLog("node-a", 0, "node-d"), b = HostLog("node-b", 1, "node-a"), c = HostLog("node-c", 2, "node-a");
+  const v1::Report report = ReportOn({a, b, c, HostLog("node-d", 3, "")});
+  ASSERT_EQ(report.verdict(), "named") << report.DebugString();
+  EXPECT_EQ(report.initiator().host(), "node-d");
+  EXPECT_EQ(report.class_(), "undetermined");
+  EXPECT_EQ(RoleOf(report, 3), "root");
+  EXPECT_EQ(RoleOf(report, 0), "collateral");
+  // It complains as well: a circle. Its log was not read: what it says is not known. One complaint is not enough.
+  EXPECT_EQ(ReportOn({a, b, c, HostLog("node-d", 3, "node-b")}).verdict(), "undetermined");
+  EXPECT_EQ(ReportOn({a, b, c}).verdict(), "undetermined");
+  EXPECT_EQ(ReportOn({a, HostLog("node-b", 1, ""), HostLog("node-d", 3, "")}).verdict(), "undetermined");
+  // Two ends.
+  EXPECT_EQ(ReportOn({a, HostLog("node-b", 1, "node-c"), HostLog("node-c", 2, ""), HostLog("node-d", 3, "")}).verdict(), "undetermined");
+}
+
 }  // namespace
 }  // namespace firstfault

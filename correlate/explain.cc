@@ -6,6 +6,7 @@ namespace firstfault {
 namespace {
 
 enum class Over : uint8_t {
+  kSameHost,  // known, and the same
   kHost,      // the same host, or the cause's host runs no known rank (a container's node)
   kAnywhere,  // the whole job
 };
@@ -91,6 +92,9 @@ constexpr Edge kEdges[] = {
     {"slurm.ctl.down", "slurm.", Over::kAnywhere},
     {"slurm.ctl.down", "nccl.", Over::kHost},
     {"bmc.", "nccl.", Over::kHost},
+    // a rank that fell silent, or is gone, with its node; not what it did on its own
+    {"k8s.node", "derived.silent", Over::kSameHost},
+    {"k8s.node", "derived.killed", Over::kSameHost},
     // decisions of the scheduler end everything
     {"cloud.", "jax.coord", Over::kAnywhere},
     {"cloud.", "k8s.", Over::kAnywhere},
@@ -146,6 +150,7 @@ bool Explains(const Suspect& cause, const Suspect& effect, const std::set<std::s
       continue;
     }
     if (edge.over == Over::kAnywhere) return true;
+    if (edge.over == Over::kSameHost && (cause.place.host.empty() || cause.place.host != effect.place.host)) continue;
     if (HostsAgree(cause, effect, hosts_with_ranks) && (!ranks_differ || FromKernel(*cause.root))) return true;
   }
   if (effect.root == nullptr || ranks_differ) return false;

@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 
-#include "correlate/evidence.h"
 #include "correlate/text.h"
 
 namespace firstfault {
@@ -40,7 +39,7 @@ std::vector<Label> LabelRanks(const Incident& incident, const Suspect* culprit) 
   std::set<int32_t> on_host;
   bool all_placed = true;
   const bool host_only = culprit != nullptr && !culprit->all_ranks && !culprit->place.rank && !culprit->place.host.empty() && struck.empty() &&
-                         (culprit->root == nullptr || !IsSchedulerDecision(*culprit->root->signature));
+                         culprit->fault_class != FaultClass::kScheduler;
   for (int32_t rank : ranks) {
     const auto facts = incident.ranks.find(rank);
     const bool placed = facts != incident.ranks.end() && !facts->second.host.empty();

@@ -45,6 +45,7 @@ class Finder {
     FoldAlike();
     Explain();
     AddSilentSuspects(incident_, &suspects_);
+    FoldNodeOfPod();
     Explain();
     PlaceByPrecursor();
     PlaceByRemark();
@@ -204,6 +205,24 @@ class Finder {
     lead.Add("odd_version", weights::kOddVersion,
              Cat("version ", sizes[0].second, " runs on ", odd.size(), " rank(s), another one on ", sizes.back().first, " others"));
     Erase(gone);
+  }
+
+  // Kubernetes tells the loss of a node twice: of the node, and of each pod on it. The job knows the pod's name only.
+  // Where one node and one pod are told of, the one runs the other.
+  void FoldNodeOfPod() {
+    std::vector<size_t> nodes, pods;
+    for (size_t i = 0; i < suspects_.size(); ++i) {
+      if (!suspects_[i].signature.starts_with("k8s.node") || suspects_[i].place.rank) continue;
+      (hosts_with_ranks_.contains(suspects_[i].place.host) ? pods : nodes).push_back(i);
+    }
+    if (nodes.size() != 1 || pods.size() != 1 || suspects_[nodes[0]].signature != suspects_[pods[0]].signature) return;
+    Suspect& pod = suspects_[pods[0]];
+    const Suspect& node = suspects_[nodes[0]];
+    Absorb(&pod, node);
+    SortOwn(&pod);
+    pod.root = node.root;
+    pod.place.known_by.push_back(Cat("host: the pod on node ", node.place.host));
+    Erase({nodes[0]});
   }
 
   // --- the same fault at several places

@@ -177,5 +177,26 @@ TEST(Silent, BrokenConnectionsThatLeadToOneQuietHost) {
   EXPECT_EQ(ReportOn({a, HostLog("node-b", 1, "node-c"), HostLog("node-c", 2, ""), HostLog("node-d", 3, "")}).verdict(), "undetermined");
 }
 
+// --- a node that is gone, under its own name and under its pod's
+TEST(Silent, ALostNodeExplainsTheSilentRankOfItsPod) {
+  const auto pod = [](int rank, bool waits) {
+    const std::string r = std::to_string(rank);
+    return LogText{"pt-worker-" + r + ".log", "pt-worker-" + r,
+                   "HOSTNAME=pt-worker-" + r + " RANK=" + r + " WORLD_SIZE=3\n[rank" + r + "]: step 1\n" + (waits ? Waits(rank, 91, "ALLREDUCE", "default_pg") : "")};
+  };
+  const std::string table = "LAST SEEN   TYPE      REASON             OBJECT              MESSAGE\n", ready = "12m   Warning   NodeNotReady       pod/pt-worker-2     Node is not ready\n";
+  const auto node = [](const std::string& name) { return "12m   Normal    NodeNotReady       node/" + name + "         Node " + name + " status is now: NodeNotReady\n"; };
+  std::vector<LogText> logs = {pod(0, true), pod(1, true), pod(2, false), {"events.txt", "", table + node("gpu-n9") + ready}};
+  const v1::Report report = ReportOn(logs);
+  ASSERT_EQ(report.verdict(), "named") << report.DebugString();
+  EXPECT_EQ(report.initiator().host(), "pt-worker-2");
+  EXPECT_EQ(report.signature(), "k8s.node");
+  EXPECT_EQ(report.class_(), "hardware");
+  EXPECT_EQ(RoleOf(report, 2), "root");
+  // Nodes of which no line tells the pods may be anybody's.
+  logs.back().text = table + node("gpu-n9") + node("gpu-n8");
+  EXPECT_NE(ReportOn(logs).signature(), "k8s.node");
+}
+
 }  // namespace
 }  // namespace firstfault

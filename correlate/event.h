@@ -129,6 +129,7 @@ struct Sample {
   double value = 0;
   bool device = false;  // GPU memory, else host memory
   std::string text;     // raw line, cut; of host memory only
+  std::optional<double> share;  // of all host memory there is, 0 to 1, where the line says so
 };
 
 // The last words of one writer of a source (a rank in a merged log; else one per source).

@@ -74,6 +74,26 @@ Finding MemoryClimb(const Incident& incident, const Suspect& culprit) {
   return std::nullopt;
 }
 
+// Host memory that a line of the culprit's rank or host tells to be nearly full, before it ran out. Ray kills workers
+// from this share on, which it takes for the last moment before the kernel does.
+constexpr double kNearlyFull = 0.95;
+
+Finding MemoryNearlyFull(const Incident& incident, const Suspect& culprit) {
+  constexpr std::string_view kHostMemory[] = {"oom.kernel", "oom.systemd", "slurm.oom", "k8s.oomkilled", "ray.oom"};
+  const bool ran_out = std::any_of(std::begin(kHostMemory), std::end(kHostMemory), [&](std::string_view id) { return culprit.signature.starts_with(id); });
+  if (!ran_out || culprit.root == nullptr || culprit.place.host.empty()) return std::nullopt;
+  for (const SourceDigest* source : incident.sources) {
+    const bool here = source->info.host ? ShortHost(source->info.host->value) == culprit.place.host : incident.hosts.size() == 1;
+    if (!here) continue;
+    for (const Sample& sample : source->memory) {
+      if (source == culprit.root->source && sample.at.byte_offset > culprit.root->event->at.byte_offset) break;
+      if (!sample.share || *sample.share < kNearlyFull) continue;
+      return WarningLine{nullptr, source, sample.at, sample.text, "host memory was nearly full"};
+    }
+  }
+  return std::nullopt;
+}
+
 // A precursor that the catalogue ties to the fault, or a hardware warning in the same log before it.
 Finding Precursor(const Incident& incident, const Suspect& culprit) {
   if (culprit.root == nullptr) return std::nullopt;
@@ -137,6 +157,7 @@ struct Rule {
 };
 constexpr Rule kRules[] = {
     {"memory climb", MemoryClimb},
+    {"memory nearly full", MemoryNearlyFull},
     {"precursor", Precursor},
     {"same family", SameFamily},
     {"own remark", OwnRemark},

@@ -854,7 +854,9 @@ class SourceScanner::Impl {
       digest_.progress.push_back({at, rank, *fields.step, fields.bar, fields.last, stamp, std::move(text)});
     }
     for (const auto& [bytes, device] : {std::pair(fields.memory_bytes, false), std::pair(fields.device_memory_bytes, true)}) {
-      if (bytes) digest_.memory.push_back({at, rank, *bytes, device, std::string(line.raw.substr(0, device ? 0 : kSampleTextBytes))});
+      if (!bytes) continue;
+      const std::optional<double> share = device ? std::nullopt : fields.memory_share;
+      digest_.memory.push_back({at, rank, *bytes, device, std::string(line.raw.substr(0, device ? 0 : kSampleTextBytes)), share});
     }
     if (IsRemark(line)) {
       digest_.remarks.push_back({at, rank, prefix.local_rank, std::string(line.raw.substr(0, kSampleTextBytes)), ShapeOf(line.message())});

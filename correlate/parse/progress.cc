@@ -36,12 +36,16 @@ struct MemoryForm {
 };
 // The first that matches for each of host and device decides.
 constexpr MemoryForm kMemory[] = {
+    {{"mem/ram", R"((?i)\b(?:cgroup|container|host|node|system) (?:mem(?:ory)?|ram)\b[^0-9\n]{0,16}(\d+(?:\.\d+)?) ?/ ?\d+(?:\.\d+)? ?GiB)"}, " GiB", false},
     {{"rss/ram/host mem/cpu mem/cpu virtual mem", R"((?i)\b(?:rss|ram|host mem(?:ory)?|cpu (?:virtual )?mem(?:ory)?)\b[^0-9\n]{0,16}(\d+(?:\.\d+)? ?[KMGT]?i?B?)\b)"}, "", false},
     {{"gpu/cuda/device/peak/max", R"((?i)\b(?:gpu|cuda|device|peak|max(?:imum)?) ?_?mem(?:ory)?(?:[ _](?:allocated|reserved|used|usage))?\b[^0-9\n]{0,8}(\d+(?:\.\d+)? ?[KMGT]i?B)\b)"}, "", true},
     {{"memory:", R"(\bmemory: ?(\d+(?:\.\d+)? ?[MG]iB)\()"}, "", true},                             // torchtitan: 71.20GiB(90.02%)
     {{"max reserved:", R"(\bmemory \(MB\) \|.{0,60}\bmax reserved: (\d+(?:\.\d+)?))"}, " MB", true},  // Megatron
     {{"max mem:", R"(\bmax mem: (\d+)\b)"}, " MB", true},                                           // DETR, MAE and descendants
 };
+
+// Behind a size: "of all" and the share of it. Another percentage on the line is of something else.
+constexpr Form kShare = {"%", R"((?i)^(?: ?/ ?\d+(?:\.\d+)? ?[KMGT]i?B?)?[ ,(]*(?:percent|used)?[ =:]*(\d{1,3}(?:\.\d+)?) ?%)"};
 
 // A form with its expression, compiled on first use.
 class Matcher {
@@ -90,6 +94,7 @@ std::optional<double> ParseSize(std::string_view text) {
 ProgressFields ParseProgress(std::string_view message) {
   static const auto* const steps = new std::deque<Matcher>(std::begin(kSteps), std::end(kSteps));
   static const auto* const rank = new Matcher(kRank);
+  static const auto* const share = new Matcher(kShare);
   static const auto* const memory = [] {
     auto* out = new std::deque<Matcher>;
     for (const MemoryForm& row : kMemory) out->emplace_back(row.form);
@@ -117,6 +122,9 @@ ProgressFields ParseProgress(std::string_view message) {
     std::optional<double>& bytes = kMemory[i].device ? out.device_memory_bytes : out.memory_bytes;
     if (!bytes && (*memory)[i].Find(message, lower, &size)) {
       bytes = ParseSize(Cat(std::string_view(size.data(), size.size()), kMemory[i].unit));
+      const size_t behind = static_cast<size_t>(size.data() + size.size() - message.data());
+      double percent = 0;
+      if (!kMemory[i].device && share->Find(message.substr(behind), lower, &percent) && percent <= 100) out.memory_share = percent / 100;
     }
   }
   return out;

@@ -17,6 +17,7 @@ struct ProgressFields {
   std::optional<int64_t> step;
   std::optional<int32_t> rank;         // "rank 3", "rank: 3" in the message itself
   std::optional<double> memory_bytes;  // host memory, of the process or the node
+  std::optional<double> memory_share;  // of all that there is, 0 to 1, where the line says so behind the former
   std::optional<double> device_memory_bytes;
   bool last = false;                   // "step 200/200": all of them are made
   bool bar = false;                    // a progress bar: work of one phase, not a training step

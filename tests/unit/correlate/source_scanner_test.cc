@@ -385,6 +385,14 @@ TEST(Progress, FormsOfSteps) {
   EXPECT_NEAR(*ParseProgress("rank 4 RSS MEM USE: 2G").memory_bytes, 2.0 * (1 << 30), 1);
 }
 
+TEST(Progress, SharesOfHostMemory) {
+  EXPECT_NEAR(*ParseProgress("CPU Virtual Memory:  used = 489.90 GB, percent = 97.3%").memory_share, 0.973, 1e-9);
+  EXPECT_NEAR(*ParseProgress("[watch] cgroup memory 372.6 / 384.0 GiB (97%) shm 13.8 GiB").memory_share, 0.97, 1e-9);
+  EXPECT_NEAR(*ParseProgress("[watch] cgroup memory 2.0 / 4.0 GiB").memory_bytes, 2.0 * (1 << 30), 1);
+  EXPECT_FALSE(ParseProgress("rss 12.0 GB, cpu 98%").memory_share);
+  EXPECT_FALSE(ParseProgress("memory: 71.20GiB(90.02%)").memory_share);  // of the device
+}
+
 TEST(Progress, Sizes) {
   EXPECT_EQ(ParseSize("512"), 512);
   EXPECT_EQ(ParseSize("1 KiB"), 1024);

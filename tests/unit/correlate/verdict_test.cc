@@ -303,6 +303,20 @@ TEST(Verdict, ABusErrorWithoutARankIsOfTheRankWhoseWorkerEndedSo) {
   EXPECT_EQ(RoleOf(report, 5), "root");
 }
 
+// --- what stood before memory ran out
+TEST(Verdict, AHostWhoseMemoryIsNearlyFullWarnsOfTheKill) {
+  const auto log = [](const char* share) { return Cat("[rank0]: step 1\n[watch] cgroup memory 200.0 / 384.0 GiB (52%)\n[watch] cgroup memory 372.6 / 384.0 GiB (", share, "%)\n"); };
+  const std::string kernel = Killed("kworker/u4:2", 901, "2026-04-02T23:18:39+0000");
+  const auto report = [&](const char* host, const char* share) {
+    return ReportOn({{"train.log", host, log(share)}, {"kern.log", "w3", kernel, SourceInfo::Kind::kKernelLog}});
+  };
+  ASSERT_EQ(report("w3", "97").verdict(), "named") << report("w3", "97").DebugString();
+  EXPECT_NE(report("w3", "97").first_warning().text().find("(97%)"), std::string::npos);
+  // Half full is usual, and another host's memory is not this one's.
+  EXPECT_EQ(report("w3", "60").first_warning().source(), "kern.log");
+  EXPECT_EQ(report("w4", "97").first_warning().source(), "kern.log");
+}
+
 // --- a world that no log can show
 TEST(Verdict, AClaimedWorldSizeCostsNothing) {
   const std::string failure = "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 79.15 GiB of which 1.02 GiB is free.\n"

@@ -33,21 +33,27 @@ constexpr Phase kPhases[] = {
 // to one end, it; no answer where there are several ends, or a circle. `accuses`: who names whom.
 template <typename Key>
 std::optional<Key> EndOfComplaints(const std::map<Key, std::set<Key>>& accuses) {
-  std::set<Key> resolved;  // leads to the end
+  std::map<Key, std::vector<Key>> accusers;
+  std::map<Key, size_t> unresolved;  // how many of those that one names are not yet known to lead to the end
+  std::optional<Key> end;
   for (const auto& [accuser, named] : accuses) {
+    unresolved[accuser] = named.size();
     for (const Key& key : named) {
-      if (!accuses.contains(key)) resolved.insert(key);
+      accusers[key].push_back(accuser);
+      if (accuses.contains(key)) continue;
+      if (end && *end != key) return std::nullopt;
+      end = key;
     }
   }
-  if (resolved.size() != 1) return std::nullopt;
-  const Key end = *resolved.begin();
-  for (bool more = true; more;) {
-    more = false;
-    for (const auto& [accuser, named] : accuses) {
-      if (std::includes(resolved.begin(), resolved.end(), named.begin(), named.end())) more |= resolved.insert(accuser).second;
+  if (!end) return std::nullopt;
+  std::vector<Key> resolved = {*end};
+  for (size_t i = 0; i < resolved.size(); ++i) {
+    const Key key = resolved[i];
+    for (const Key& accuser : accusers[key]) {
+      if (--unresolved[accuser] == 0) resolved.push_back(accuser);
     }
   }
-  return resolved.size() == accuses.size() + 1 ? std::optional<Key>(end) : std::nullopt;
+  return resolved.size() == accuses.size() + 1 ? end : std::nullopt;
 }
 
 class Silent {
@@ -161,14 +167,6 @@ class Silent {
     if (suspect->Has("accused_but_waiting")) return;
     suspect->Add("accused_but_waiting", weights::kAccusedButWaiting,
                  Cat("rank ", rank, " reports a time-out itself, so it was waiting too"));
-  }
-
-  // Who hangs in its own group's collective says so as well; who waits in another group is held up there.
-  bool WaitsInOtherGroup(int32_t rank, const std::string& group) const {
-    return std::any_of(incident_.events.begin(), incident_.events.end(), [&](const PlacedEvent& event) {
-      const std::string& other = event.event->prefix.group;
-      return event.place.rank == rank && IsWaiter(event.id()) && !other.empty() && other != group;
-    });
   }
 
   const PlacedEvent* PrecursorOf(int32_t rank, std::string_view family) const {
@@ -370,12 +368,14 @@ class Silent {
       const Fields& fields = event.event->fields;
       if (event.place.rank && IsPointToPoint(FieldOf(fields, "op"))) between_two.emplace(*event.place.rank, FieldOf(fields, "seq"));
     }
+    std::map<int32_t, std::set<std::string_view>> waits_in;         // rank -> groups
     std::map<std::string, std::map<int64_t, View>> enqueued;        // group -> last enqueued -> who
     std::map<std::string, std::map<std::string, View>> operations;  // group and number -> operation -> who
     for (const PlacedEvent& event : incident_.events) {
       if (!event.place.rank) continue;
       const Fields& fields = event.event->fields;
       const std::string& group = event.event->prefix.group;
+      if (IsWaiter(event.id()) && !group.empty()) waits_in[*event.place.rank].insert(group);
       if (const auto number = ParseNumber<int64_t>(FieldOf(fields, "enqueued"))) {
         View& view = enqueued[group][*number];
         view.ranks.insert(*event.place.rank);
@@ -406,7 +406,9 @@ class Silent {
         suspect->Add("behind_in_group", weights::kBehindInGroup / static_cast<double>(behind.ranks.size()),
                      Cat("rank ", rank, " had enqueued only ", lowest, " collectives, the others up to ",
                          numbers.rbegin()->first));
-        if (!group.empty() && WaitsInOtherGroup(rank, group)) AddWaiting(suspect, rank);
+        // Who hangs in its own group's collective says so as well; who waits in another group is held up there.
+        const std::set<std::string_view>& groups = waits_in[rank];
+        if (!group.empty() && groups.size() > groups.count(group)) AddWaiting(suspect, rank);
       }
     }
     for (const auto& [key, views] : operations) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "coordinator/escape.h"
 #include "correlate/text.h"
 
 namespace firstfault {
@@ -13,27 +14,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kEnding = ".recording";
 
-bool IsPlain(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || IsDigit(c) || c == '-' || c == '_'; }
-
 // A job is called what its user likes; a file is not. "a/b", 2 -> "a%2Fb.2.recording".
-std::string FileName(const JobKey& key) {
-  constexpr char kHex[] = "0123456789ABCDEF";
-  std::string name;
-  for (const char c : key.job) {
-    const auto byte = static_cast<uint8_t>(c);
-    if (IsPlain(c)) {
-      name.push_back(c);
-    } else {
-      name += {'%', kHex[byte >> 4], kHex[byte & 15]};
-    }
-  }
-  return Cat(name, ".", key.attempt, kEnding);
-}
-
-std::optional<int> HexDigit(char c) {
-  if (IsDigit(c)) return c - '0';
-  return c >= 'A' && c <= 'F' ? std::optional<int>(c - 'A' + 10) : std::nullopt;
-}
+std::string FileName(const JobKey& key) { return Cat(Escaped(key.job), ".", key.attempt, kEnding); }
 
 // nullopt: not the name of a recording (set aside, being written, another's).
 std::optional<JobKey> KeyOf(const std::string& file_name) {
@@ -42,19 +24,10 @@ std::optional<JobKey> KeyOf(const std::string& file_name) {
   const size_t dot = stem.rfind('.');
   if (dot == std::string_view::npos) return std::nullopt;
   const auto attempt = ParseNumber<uint32_t>(stem.substr(dot + 1));
-  JobKey key{"", attempt.value_or(0)};
-  for (size_t i = 0; i < dot; ++i) {
-    if (stem[i] != '%') {
-      key.job.push_back(stem[i]);
-      continue;
-    }
-    if (i + 2 >= dot) return std::nullopt;
-    const auto high = HexDigit(stem[i + 1]), low = HexDigit(stem[i + 2]);
-    if (!high || !low) return std::nullopt;
-    key.job.push_back(static_cast<char>(*high << 4 | *low));
-    i += 2;
-  }
-  return attempt && FileName(key) == file_name ? std::optional(key) : std::nullopt;
+  auto job = Unescaped(stem.substr(0, dot));
+  if (!attempt || !job) return std::nullopt;
+  JobKey key{*std::move(job), *attempt};
+  return FileName(key) == file_name ? std::optional(std::move(key)) : std::nullopt;
 }
 
 bool IsEvidence(const v1::Record& record) {

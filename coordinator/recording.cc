@@ -48,10 +48,18 @@ void Count(const v1::LoggedBatch& batch, RecordingSummary* summary) {
 
 }  // namespace
 
+bool IsPossible(const v1::Record& record) {
+  const v1::Span& span = record.span();
+  const v1::SourceClosed& closed = record.source_closed();
+  return span.byte_offset() <= kSourceBytesMax && span.first_line() <= kSourceLinesMax && closed.bytes() <= kSourceBytesMax &&
+         closed.lines() <= kSourceLinesMax;
+}
+
 std::optional<std::string> RefusalOf(const v1::Batch& batch) {
   if (batch.sequence() == 0) return "a batch has no sequence number";
   if (batch.job().empty()) return "a batch names no job";
   if (batch.job().size() > kJobNameBytesMax) return Cat("a job's name is longer than ", kJobNameBytesMax, " bytes");
+  if (!std::all_of(batch.record().begin(), batch.record().end(), IsPossible)) return "a record is about a place that no log has";
   return std::nullopt;
 }
 

@@ -46,6 +46,11 @@ struct RecordingSummary {
   uint64_t lost = 0;  // batches that were recorded and cannot be read
 };
 
+// No log is longer: a quarter of a petabyte, and the lines that a report can number. Sums of such numbers cannot wrap.
+inline constexpr uint64_t kSourceBytesMax = 1ULL << 48, kSourceLinesMax = 1ULL << 31;
+
+// Whether what a record says of places in a source can be. A recording may hold what an older release let in.
+bool IsPossible(const v1::Record& record);
 // Why a batch can never be recorded; nullopt: it can.
 std::optional<std::string> RefusalOf(const v1::Batch& batch);
 

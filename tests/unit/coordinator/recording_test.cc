@@ -124,6 +124,13 @@ TEST(Refusal, SaysWhatIsWrong) {
   EXPECT_EQ(RefusalOf(Batch("a", 0).batch()), "a batch has no sequence number");
   EXPECT_EQ(RefusalOf(Batch("a", 1, "").batch()), "a batch names no job");
   EXPECT_NE(RefusalOf(Batch("a", 1, std::string(kJobNameBytesMax + 1, 'x')).batch()), std::nullopt);
+  v1::Batch batch = Batch("a", 1).batch();
+  v1::Span* span = batch.add_record()->mutable_span();
+  span->set_byte_offset(kSourceBytesMax);
+  span->set_first_line(kSourceLinesMax);
+  EXPECT_EQ(RefusalOf(batch), std::nullopt);
+  span->set_byte_offset(kSourceBytesMax + 1);
+  EXPECT_EQ(RefusalOf(batch), "a record is about a place that no log has");
 }
 
 }  // namespace

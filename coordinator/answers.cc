@@ -64,6 +64,11 @@ absl::StatusOr<v1::Report> Answers::ReportOf(const RecordingSummary& summary, in
   return report;
 }
 
+void Answers::Forget(const JobKey& key) {
+  const std::lock_guard lock(mutex_);
+  answers_.erase(key);
+}
+
 v1::JobsReply Answers::Jobs(const v1::JobsRequest& request, int64_t now_ns) {
   v1::JobsReply out;
   out.set_version(kVersion);

@@ -25,6 +25,7 @@ enum class Counter : uint8_t {
   kRefusedProtocol,
   kRefusedMessage,
   kRefusedBatch,
+  kRefusedRoom,
   kRefusedQuestion,
 };
 
@@ -56,6 +57,8 @@ inline constexpr std::array kCountRows = {
     CountRow{Counter::kRefusedMessage, kRefusedName, "message", kRefusedHelp},
     // A batch that can never be recorded.
     CountRow{Counter::kRefusedBatch, kRefusedName, "batch", kRefusedHelp},
+    // A job for whose recording there is no room.
+    CountRow{Counter::kRefusedRoom, kRefusedName, "room", kRefusedHelp},
     // One question too many at a time.
     CountRow{Counter::kRefusedQuestion, kRefusedName, "question", kRefusedHelp},
 };

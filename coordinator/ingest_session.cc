@@ -55,6 +55,9 @@ IngestSession::Step IngestSession::Take(v1::Batch batch) {
   if (!refusal) {
     if (auto status = grant_.MayWrite(batch.job()); !status.ok()) return End(Counter::kRefusedJob, std::move(status));
   }
+  if (!refusal && !recordings_->HasRoomFor({batch.job(), batch.attempt()})) {
+    return End(Counter::kRefusedRoom, absl::ResourceExhaustedError("too many recordings; let the coordinator keep them for fewer days (--keep-days)"));
+  }
   Step step;
   v1::Ack* ack = step.ack.emplace().mutable_ack();
   ack->set_sequence(batch.sequence());

@@ -5,6 +5,7 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <CLI/CLI.hpp>
@@ -23,6 +24,8 @@
 #include "coordinator/questions.h"
 #include "coordinator/recording.h"
 #include "coordinator/refusals.h"
+#include "coordinator/retention.h"
+#include "coordinator/shown_text.h"
 #include "coordinator/watcher.h"
 #include "correlate/source_scanner.h"
 #include "correlate/text.h"
@@ -34,6 +37,7 @@ namespace {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int kExitUsage = 64, kExitUnavailable = 69;  // EX_USAGE, EX_UNAVAILABLE of sysexits.h
+constexpr timespec kRetainEvery{60, 0};
 // What is on its way to the disk is there long before; a question that waits is answered as it is.
 constexpr auto kStopWithin = std::chrono::seconds(2);
 // Bytes that gRPC may hold for all connections together: a thousand streams of 128 KiB batches, and as much again.
@@ -89,7 +93,18 @@ struct Settings {
   std::string listen, http, data_dir, token_secret;
   CredentialFiles credentials;
   int64_t stall_after_s = kStallAfterNs / kSecondNs;
+  int64_t keep_days = kKeepDaysDefault;
+  uint64_t keep_mib = 0;
 };
+
+void Retain(const Settings& settings, Recordings* recordings, Answers* answers) {
+  const RetentionPolicy policy{settings.keep_days * 86'400 * kSecondNs, settings.keep_mib << 20};
+  for (const JobKey& key : ToForget(recordings->Summaries(), policy, WallNs())) {
+    const absl::Status status = recordings->Forget(key);
+    answers->Forget(key);
+    Say(Cat("job ", Printable(key.job), ": ", status.ok() ? "its recording was given up" : std::string(status.message())));
+  }
+}
 
 int Serve(const Settings& settings, const Credentials& credentials, const Access& access) {
   // Before any thread starts: all of them inherit it.
@@ -101,6 +116,12 @@ int Serve(const Settings& settings, const Credentials& credentials, const Access
   signal(SIGPIPE, SIG_IGN);  // nobody need listen to what we say
   signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of the write
 
+  // Some files a recording, some a connection.
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
   const auto recordings = Recordings::Open(settings.data_dir);
   if (!recordings.ok()) return Complain(std::string(recordings.status().message()), kExitUnavailable);
   Agents agents;
@@ -141,8 +162,9 @@ int Serve(const Settings& settings, const Credentials& credentials, const Access
   }
   watcher.Start();
 
-  int signal_number = 0;
-  sigwait(&stops, &signal_number);
+  do {
+    Retain(settings, recordings->get(), &answers);
+  } while (sigtimedwait(&stops, nullptr, &kRetainEvery) < 0);
   questions.Stop();
   http.reset();
   server->Shutdown(std::chrono::system_clock::now() + kStopWithin);
@@ -159,6 +181,10 @@ int Main(int argc, char** argv) {
   app.add_option("--stall-after", settings.stall_after_s, "A job that runs and says nothing for so long is stalled")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 86'400));
+  app.add_option("--keep-days", settings.keep_days, "Remove recordings to which nothing came for so long; 0: never")
+      ->type_name("DAYS")->check(CLI::Range(0, 36'500))->capture_default_str();
+  app.add_option("--keep-mib", settings.keep_mib, "Remove the oldest recordings beyond so many MiB, of jobs that are quiet; 0: any size")
+      ->type_name("MIB")->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40));
   DeclareTlsFlags(&app, &settings.credentials);
   app.add_option("--token-secret", settings.token_secret, "Ask for tokens that are made with this file's secret (firstfault doctor --make-token)")
       ->type_name("FILE");

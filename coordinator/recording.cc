@@ -13,6 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kEnding = ".recording";
+constexpr char kForgottenName[] = "forgotten.sequences";
 
 // A job is called what its user likes; a file is not. "a/b", 2 -> "a%2Fb.2.recording".
 std::string FileName(const JobKey& key) { return Cat(Escaped(key.job), ".", key.attempt, kEnding); }
@@ -59,15 +60,16 @@ std::optional<std::string> RefusalOf(const v1::Batch& batch) {
   if (batch.sequence() == 0) return "a batch has no sequence number";
   if (batch.job().empty()) return "a batch names no job";
   if (batch.job().size() > kJobNameBytesMax) return Cat("a job's name is longer than ", kJobNameBytesMax, " bytes");
+  if (batch.attempt() > kAttemptMax) return Cat("an attempt beyond ", kAttemptMax);
   if (!std::all_of(batch.record().begin(), batch.record().end(), IsPossible)) return "a record is about a place that no log has";
   return std::nullopt;
 }
 
-absl::StatusOr<std::unique_ptr<Recordings>> Recordings::Open(const std::string& folder) {
+absl::StatusOr<std::unique_ptr<Recordings>> Recordings::Open(const std::string& folder, size_t files_max) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return absl::UnavailableError(Cat(folder, ": ", error.message()));
-  std::unique_ptr<Recordings> recordings(new Recordings(folder));
+  std::unique_ptr<Recordings> recordings(new Recordings(folder, files_max));
   std::vector<std::string> names;
   for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
     names.push_back(it->path().filename().string());
@@ -77,6 +79,10 @@ absl::StatusOr<std::unique_ptr<Recordings>> Recordings::Open(const std::string& 
     const auto key = KeyOf(name);
     if (!key) continue;
     if (auto status = recordings->OpenFile(*key, Cat(folder, "/", name)); !status.ok()) return status;
+  }
+  // Made when it is needed: a full disk must not keep us from starting.
+  if (fs::exists(Cat(folder, "/", kForgottenName), error)) {
+    if (auto status = recordings->OpenForgotten(); !status.ok()) return status;
   }
   return recordings;
 }
@@ -92,11 +98,54 @@ absl::Status Recordings::OpenFile(const JobKey& key, const std::string& path) {
     return true;
   });
   if (!status.ok()) return status;
-  for (const auto& [spool, sequence] : file.log->last_sequences()) {
+  Know(*file.log);
+  files_[key] = std::move(file);
+  return absl::OkStatus();
+}
+
+void Recordings::Know(const EventLog& log) {
+  for (const auto& [spool, sequence] : log.last_sequences()) {
     uint64_t& last = last_[spool];
     last = std::max(last, sequence);
   }
-  files_[key] = std::move(file);
+}
+
+absl::Status Recordings::OpenForgotten() {
+  auto log = EventLog::Open(Cat(folder_, "/", kForgottenName));
+  if (!log.ok()) return log.status();
+  forgotten_ = *std::move(log);
+  Know(*forgotten_);
+  return absl::OkStatus();
+}
+
+bool Recordings::HasRoomFor(const JobKey& key) const {
+  const std::lock_guard lock(mutex_);
+  return files_.size() < files_max_ || files_.contains(key);
+}
+
+absl::Status Recordings::Forget(const JobKey& key) {
+  const std::lock_guard lock(mutex_);
+  const auto it = files_.find(key);
+  if (it == files_.end()) return absl::NotFoundError(Cat("no recording of job ", key.job));
+  if (forgotten_ == nullptr) {
+    if (auto status = OpenForgotten(); !status.ok()) return status;
+  }
+  std::vector<v1::LoggedBatch> rows;
+  for (const auto& [spool, sequence] : it->second.log->last_sequences()) {
+    if (forgotten_->LastSequence(spool) >= sequence) continue;
+    v1::LoggedBatch& row = rows.emplace_back();
+    row.set_spool_id(spool);
+    row.mutable_batch()->set_sequence(sequence);
+  }
+  if (!rows.empty()) {
+    if (const auto position = forgotten_->Append(rows); !position.ok()) return position.status();
+  }
+  files_.erase(it);  // closed
+  const std::string path = Cat(folder_, "/", FileName(key));
+  std::error_code error;
+  for (const char* ending : {"", "-wal", "-shm"}) {
+    if (fs::remove(path + ending, error); error) return absl::UnavailableError(Cat(path, ending, ": ", error.message()));
+  }
   return absl::OkStatus();
 }
 
@@ -153,7 +202,10 @@ absl::Status Recordings::Append(std::vector<v1::LoggedBatch> batches) {
 std::vector<RecordingSummary> Recordings::Summaries() const {
   const std::lock_guard lock(mutex_);
   std::vector<RecordingSummary> out;
-  for (const auto& [key, file] : files_) out.push_back(file.summary);
+  for (const auto& [key, file] : files_) {
+    out.push_back(file.summary);
+    out.back().file_bytes = file.log->bytes();
+  }
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.last_ns > b.last_ns; });
   return out;
 }

@@ -103,5 +103,20 @@ TEST_F(IngestSessionTest, WhatAGrantDoesNotAllowEndsTheStreamAndIsNotRecorded) {
   EXPECT_EQ(other_job.refused, Counter::kRefusedJob);
 }
 
+TEST_F(IngestSessionTest, NewJobsWaitWhileThereIsNoRoom) {
+  const auto small = Recordings::Open((folder_ / "small").string(), 1);
+  ASSERT_TRUE(small.ok());
+  IngestSession session(small->get(), "me", {});
+  session.Handle(Hello(), 1);
+  auto step = session.Handle(Batch(1, "a"), 1);
+  ASSERT_TRUE(step.batch);
+  ASSERT_TRUE((*small)->Append({session.Logged(*step.batch, 1)}).ok());
+  EXPECT_TRUE(session.Handle(Batch(2, "a"), 1).batch) << "what is recorded goes on";
+  const auto other = session.Handle(Batch(3, "b"), 1);
+  ASSERT_TRUE(other.end);
+  EXPECT_EQ(other.end->code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(other.refused, Counter::kRefusedRoom);
+}
+
 }  // namespace
 }  // namespace firstfault

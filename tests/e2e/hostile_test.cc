@@ -32,7 +32,11 @@ constexpr int kLargeMessages = 10;  // of 4 MiB and a byte
 constexpr size_t kMessageBytesMax = 4 << 20;
 constexpr uint64_t kLinesMax = 1ULL << 31;  // of a source, as a coordinator believes it
 // What gRPC's own buffers and the allocator keep after a burst of large messages; a leak of each would be far more.
+#ifdef FIRSTFAULT_SANITIZED
+constexpr int64_t kGrowthMaxKib = 4 << 20;  // a sanitizer keeps what was freed
+#else
 constexpr int64_t kGrowthMaxKib = 96 << 10;
+#endif
 
 // One Ingest stream of raw bytes.
 grpc::Status Stream(grpc::GenericStub* stub, const std::string& token, const std::vector<std::string>& messages) {

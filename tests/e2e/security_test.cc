@@ -98,7 +98,8 @@ TEST_F(SecurityTest, TheNameInTheAddressMustBeInTheCertificate) {
   words.insert(words.end(), {"--listen", "0.0.0.0:0"});
   const Coordinator coordinator(Path("data"), 0, "", words);
   const std::string port = Cat(":", coordinator.port());
-  EXPECT_EQ(Ask(Cat("localhost", port), "jobs", Tls("ours", "client", "ours"), "").code, 0);
+  // c-ares, by which gRPC finds names, leaves some bytes behind at the end.
+  EXPECT_EQ(Shell(Cat("ASAN_OPTIONS=detect_leaks=0 ", FIRSTFAULT_BINARY, " jobs --coordinator localhost", port, Tls("ours", "client", "ours"))).code, 0);
   ExpectSays(Ask(Cat("127.0.0.2", port), "jobs", Tls("ours", "client", "ours"), ""), 69, "its certificate has another name");
 }
 

@@ -14,14 +14,14 @@
 namespace firstfault::agent {
 namespace {
 
-std::shared_ptr<grpc::Channel> ChannelTo(const std::string& target) {
+std::shared_ptr<grpc::Channel> ChannelTo(const std::string& target, const Credentials& credentials) {
   grpc::ChannelArguments arguments;
   // A channel of its own for each stream: the pauses between tries are the uplink's alone.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   // With the probe, flow-control windows cost megabytes a stream.
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(target, ChannelCredentialsOf(credentials), arguments);
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ struct GrpcStream::Mailbox {
   std::mutex mutex;
   std::condition_variable done;
   std::deque<std::pair<const Call*, v1::CoordinatorMessage>> in;
-  std::deque<std::pair<std::shared_ptr<Call>, std::string>> ended;
+  std::deque<std::pair<std::shared_ptr<Call>, grpc::Status>> ended;
   int calls = 0;  // not done
   std::function<void()> wake;
 };
@@ -39,8 +39,8 @@ struct GrpcStream::Mailbox {
 // writing finds the stream broken, and no write under way, gives it up.
 class GrpcStream::Call : public grpc::ClientBidiReactor<v1::AgentMessage, v1::CoordinatorMessage> {
  public:
-  static std::shared_ptr<Call> Start(const std::string& target, std::shared_ptr<Mailbox> mailbox) {
-    auto call = std::make_shared<Call>(target, std::move(mailbox));
+  static std::shared_ptr<Call> Start(const std::string& target, const Credentials& credentials, std::shared_ptr<Mailbox> mailbox) {
+    auto call = std::make_shared<Call>(target, credentials, std::move(mailbox));
     call->self_ = call;
     call->stub_->async()->Stream(&call->context_, call.get());
     call->AddHold();
@@ -49,8 +49,9 @@ class GrpcStream::Call : public grpc::ClientBidiReactor<v1::AgentMessage, v1::Co
     return call;
   }
 
-  Call(const std::string& target, std::shared_ptr<Mailbox> mailbox)
-      : mailbox_(std::move(mailbox)), stub_(v1::Ingest::NewStub(ChannelTo(target))) {
+  Call(const std::string& target, const Credentials& credentials, std::shared_ptr<Mailbox> mailbox)
+      : mailbox_(std::move(mailbox)), stub_(v1::Ingest::NewStub(ChannelTo(target, credentials))) {
+    ShowToken(credentials, &context_);
     const std::lock_guard lock(mailbox_->mutex);
     ++mailbox_->calls;
   }
@@ -110,7 +111,7 @@ class GrpcStream::Call : public grpc::ClientBidiReactor<v1::AgentMessage, v1::Co
     const auto mailbox = mailbox_;
     {
       const std::lock_guard lock(mailbox->mutex);
-      mailbox->ended.emplace_back(std::move(self_), status.error_message());
+      mailbox->ended.emplace_back(std::move(self_), status);
       --mailbox->calls;
       mailbox->done.notify_all();
     }
@@ -147,8 +148,8 @@ class GrpcStream::Call : public grpc::ClientBidiReactor<v1::AgentMessage, v1::Co
   bool writing_ = false, broken_ = false, given_up_ = false;
 };
 
-GrpcStream::GrpcStream(std::string target, std::function<void()> wake)
-    : target_(std::move(target)), mailbox_(std::make_shared<Mailbox>()) {
+GrpcStream::GrpcStream(std::string target, Credentials credentials, std::function<void()> wake)
+    : target_(std::move(target)), credentials_(std::move(credentials)), mailbox_(std::make_shared<Mailbox>()) {
   mailbox_->wake = std::move(wake);
 }
 
@@ -162,7 +163,7 @@ GrpcStream::~GrpcStream() {
 
 void GrpcStream::Connect() {
   Close();
-  call_ = Call::Start(target_, mailbox_);
+  call_ = Call::Start(target_, credentials_, mailbox_);
 }
 
 void GrpcStream::Send(const v1::AgentMessage& message) {
@@ -177,7 +178,7 @@ void GrpcStream::Close() {
 }
 
 void GrpcStream::Receive(const std::function<void(const v1::CoordinatorMessage&)>& on_message,
-                         const std::function<void(const std::string& why)>& on_end) {
+                         const std::function<void(const std::string& why, bool refused)>& on_end) {
   decltype(Mailbox::in) in;
   decltype(Mailbox::ended) ended;
   {
@@ -188,10 +189,11 @@ void GrpcStream::Receive(const std::function<void(const v1::CoordinatorMessage&)
   for (const auto& [call, message] : in) {
     if (call == call_.get()) on_message(message);
   }
-  for (const auto& [call, why] : ended) {
+  for (const auto& [call, status] : ended) {
     if (call != call_) continue;
     call_ = nullptr;
-    on_end(why);
+    const grpc::StatusCode code = status.error_code();
+    on_end(ExplainedError(status, credentials_), code == grpc::StatusCode::PERMISSION_DENIED || code == grpc::StatusCode::UNAUTHENTICATED);
   }
 }
 

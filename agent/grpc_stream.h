@@ -13,6 +13,7 @@
 #include <string>
 
 #include "agent/uplink.h"
+#include "proto/credentials.h"
 
 namespace firstfault::agent {
 
@@ -23,7 +24,7 @@ inline constexpr int kEndSeconds = 2;
 class GrpcStream : public Stream {
  public:
   // `wake` is called from gRPC's threads when something has come in.
-  GrpcStream(std::string target, std::function<void()> wake);
+  GrpcStream(std::string target, Credentials credentials, std::function<void()> wake);
   ~GrpcStream() override;
 
   void Connect() override;
@@ -31,15 +32,17 @@ class GrpcStream : public Stream {
   size_t queued_bytes() const override;
   void Close() override;
 
-  // Hands out what has come in on the present stream; an end comes last, once.
+  // Hands out what has come in on the present stream; an end comes last, once. `refused`: the coordinator does not let
+  // us write, and will not until somebody changes something.
   void Receive(const std::function<void(const v1::CoordinatorMessage&)>& on_message,
-               const std::function<void(const std::string& why)>& on_end);
+               const std::function<void(const std::string& why, bool refused)>& on_end);
 
  private:
   struct Mailbox;
   class Call;
 
   const std::string target_;
+  const Credentials credentials_;
   std::shared_ptr<Mailbox> mailbox_;
   std::shared_ptr<Call> call_;
 };

@@ -17,12 +17,14 @@
 #include "agent/grpc_stream.h"
 #include "correlate/text.h"
 #include "correlate/version.h"
+#include "proto/credentials.h"
+#include "proto/endpoint.h"
 
 namespace firstfault::agent {
 namespace {
 
 // As those of the firstfault command (design, section 3.2).
-constexpr int kExitOk = 0, kExitUsage = 64, kExitNoInput = 66, kExitUnreachable = 69, kExitBug = 70;
+constexpr int kExitOk = 0, kExitUsage = 64, kExitNoInput = 66, kExitUnreachable = 69, kExitBug = 70, kExitNoPermission = 77;
 // Logs are looked at so often; a verdict within two seconds leaves room for no more.
 constexpr int kPollMs = 200;
 // While batches are being gathered.
@@ -77,18 +79,19 @@ void RaiseFileLimit() {
 
 struct Settings {
   std::string coordinator, spool_folder, host = HostName();
+  CredentialFiles credentials;
   AgentOptions agent;
   bool once = false;
 };
 
-int Run(const Settings& settings) {
+int Run(const Settings& settings, const Credentials& credentials) {
   auto spool = Spool::Open(settings.spool_folder);
   if (!spool.ok()) {
     std::fprintf(stderr, "firstfault-agent: the spool cannot be opened: %s\n", std::string(spool.status().message()).c_str());
     return kExitNoInput;
   }
   if ((*spool)->lost() > 0) std::fprintf(stderr, "firstfault-agent: the spool was damaged; what could be read of it is sent\n");
-  GrpcStream stream(settings.coordinator, Wake);
+  GrpcStream stream(settings.coordinator, credentials, Wake);
   v1::Hello hello;
   hello.set_host(settings.host);
   hello.set_boot_id(BootId());
@@ -98,9 +101,11 @@ int Run(const Settings& settings) {
   Agent agent(BuiltInEngine(), settings.agent, **spool);
 
   std::string complaint;
+  bool refused = false;  // by the last stream
   const auto exchange = [&] {
     stream.Receive([&](const v1::CoordinatorMessage& message) { uplink.OnMessage(Now(), message); },
-                   [&](const std::string& why) {
+                   [&](const std::string& why, bool refused_now) {
+                     refused = refused_now;
                      if (why != complaint) std::fprintf(stderr, "firstfault-agent: %s: %s\n", settings.coordinator.c_str(), why.c_str());
                      complaint = why;
                      uplink.OnEnd(Now());
@@ -123,14 +128,15 @@ int Run(const Settings& settings) {
     if ((*spool)->crowded()) WaitForWake(kGatherMs);
   }
   agent.Close(Now(), stop != 0 ? "the agent was stopped" : "read to its end");
-  while (!(*spool)->all_acknowledged() && Now().monotonic_ns < deadline) {
+  while (!(*spool)->all_acknowledged() && !(settings.once && refused) && Now().monotonic_ns < deadline) {
     exchange();
     WaitForWake(kGatherMs);
   }
   if ((*spool)->all_acknowledged()) return kExitOk;
   std::fprintf(stderr, "firstfault-agent: %s has not acknowledged everything; the rest stays in %s\n",
                settings.coordinator.c_str(), settings.spool_folder.c_str());
-  return settings.once ? kExitUnreachable : kExitOk;
+  if (!settings.once) return kExitOk;
+  return refused ? kExitNoPermission : kExitUnreachable;
 }
 
 int Main(int argc, char** argv) {
@@ -146,6 +152,8 @@ int Main(int argc, char** argv) {
   app.add_option("--host", settings.host, "name of this host, where it is not the system's")->type_name("NAME");
   app.add_option("--ship", settings.agent.ship, "what decides an incident, or every byte (matches, all)")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Ship>{{"matches", Ship::kMatches}, {"all", Ship::kAll}}));
+  DeclareTlsFlags(&app, &settings.credentials);
+  DeclareTokenFlag(&app, &settings.credentials);
   app.add_flag("--once", settings.once, "read to the end, ship, wait for the acknowledgement and exit");
   try {
     app.parse(argc, argv);
@@ -156,8 +164,16 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "firstfault-agent: %s\nSee firstfault-agent --help.\n", error.what());
     return kExitUsage;
   }
+  const auto credentials = LoadCredentials(settings.credentials);
+  const auto wrong = !credentials.ok() ? std::string(credentials.status().message())
+                                       : WrongEndpoint("--coordinator", settings.coordinator, credentials->beyond_loopback()).value_or("");
+  if (!wrong.empty()) {
+    std::fprintf(stderr, "firstfault-agent: %s\n", wrong.c_str());
+    return kExitUsage;
+  }
   settings.agent.patient = settings.once;
   while (settings.agent.root.ends_with('/')) settings.agent.root.pop_back();
+  QuietGrpc();
   wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   sigset_t stops;
   sigemptyset(&stops);
@@ -170,7 +186,7 @@ int Main(int argc, char** argv) {
   }
   sigprocmask(SIG_UNBLOCK, &stops, nullptr);  // whoever starts us may hold them back until here
   RaiseFileLimit();
-  return Run(settings);
+  return Run(settings, *credentials);
 }
 
 }  // namespace

@@ -69,6 +69,18 @@ std::vector<v1::AgentStatus> Agents::Of(const JobKey& job, int64_t now_ns) const
   return out;
 }
 
+AgentTotals Agents::Totals() const {
+  const std::lock_guard lock(mutex_);
+  AgentTotals out;
+  for (const auto& [spool, agent] : agents_) {
+    if (agent.stream == nullptr) continue;
+    ++out.connected;
+    out.spooled_bytes += agent.status.spooled_bytes();
+    out.dropped_records += agent.status.dropped_records();
+  }
+  return out;
+}
+
 size_t Agents::AskForTails(const JobKey& job) const {
   v1::CoordinatorMessage message;
   message.mutable_evidence_request()->set_job(job.job);

@@ -25,6 +25,11 @@ inline constexpr size_t kAgentsMax = 100'000;
 // Heartbeats come every 5 s: six in a row are missing.
 inline constexpr int64_t kAgentStaleNs = 30'000'000'000;
 
+// Of all agents that are connected.
+struct AgentTotals {
+  uint64_t connected = 0, spooled_bytes = 0, dropped_records = 0;
+};
+
 class Agents {
  public:
   using Send = std::function<void(v1::CoordinatorMessage)>;
@@ -38,6 +43,7 @@ class Agents {
 
   // Those that have sent of the job since this program started, by host.
   std::vector<v1::AgentStatus> Of(const JobKey& job, int64_t now_ns) const;
+  AgentTotals Totals() const;
   // Asks them for the last lines of its sources; returns how many could be asked.
   size_t AskForTails(const JobKey& job) const;
 

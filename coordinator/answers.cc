@@ -1,10 +1,12 @@
 #include "coordinator/answers.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "correlate/text.h"
+#include "correlate/version.h"
 
 namespace firstfault {
 namespace {
@@ -62,8 +64,14 @@ absl::StatusOr<v1::Report> Answers::ReportOf(const RecordingSummary& summary, in
   return report;
 }
 
+void Answers::Forget(const JobKey& key) {
+  const std::lock_guard lock(mutex_);
+  answers_.erase(key);
+}
+
 v1::JobsReply Answers::Jobs(const v1::JobsRequest& request, int64_t now_ns) {
   v1::JobsReply out;
+  out.set_version(kVersion);
   const size_t limit = std::min(request.has_limit() ? request.limit() : kJobsDefault, kJobsMax);
   for (const RecordingSummary& summary : recordings_->Summaries()) {
     if (static_cast<size_t>(out.job_size()) >= limit) break;
@@ -75,6 +83,9 @@ v1::JobsReply Answers::Jobs(const v1::JobsRequest& request, int64_t now_ns) {
     job->set_bytes(summary.bytes);
     job->set_first_ns(summary.first_ns);
     job->set_last_ns(summary.last_ns);
+    std::set<std::string> versions;
+    for (const v1::AgentStatus& agent : agents_->Of(summary.key, now_ns)) versions.insert(agent.version());
+    for (const std::string& version : versions) job->add_agent_version(version);
     const auto report = ReportOf(summary, now_ns);
     if (!report.ok()) continue;  // it is there, and nothing can be said of it
     job->set_state(report->state().state());

@@ -35,6 +35,8 @@ class Answers {
       : engine_(engine), recordings_(recordings), agents_(agents), stall_after_ns_(stall_after_ns) {}
 
   int64_t stall_after_ns() const { return stall_after_ns_; }
+  // The recording is gone.
+  void Forget(const JobKey& key);
   v1::JobsReply Jobs(const v1::JobsRequest& request, int64_t now_ns);
 
   // The report as of now, with where the job stands.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "coordinator/grpc_caller.h"
 #include "coordinator/grpc_status.h"
 #include "coordinator/ingest_session.h"
 #include "proto/fail_point.h"
@@ -14,13 +15,15 @@ namespace firstfault {
 namespace {
 
 // One stream. Lives until gRPC is done with it and no batch of it is on its way to the disk.
-class StreamReactor final : public grpc::ServerBidiReactor<v1::AgentMessage, v1::CoordinatorMessage> {
+class StreamReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  StreamReactor(IngestSession session, GroupCommit* commit, Agents* agents, const std::function<int64_t()>& now_ns)
-      : session_(std::move(session)), commit_(commit), agents_(agents), now_ns_(now_ns) {}
+  StreamReactor(IngestSession session, GroupCommit* commit, Agents* agents, Refusals* refusals, const std::function<int64_t()>& now_ns,
+                std::string peer)
+      : session_(std::move(session)), commit_(commit), agents_(agents), refusals_(refusals), now_ns_(now_ns), peer_(std::move(peer)) {}
 
   void Start(std::shared_ptr<StreamReactor> self) {
     self_ = std::move(self);
+    refusals_->counters()->Add(Counter::kStreams);
     StartRead(&incoming_);
   }
 
@@ -31,10 +34,17 @@ class StreamReactor final : public grpc::ServerBidiReactor<v1::AgentMessage, v1:
       return EndWhenDurable();
     }
     const int64_t now_ns = now_ns_();
-    Note(now_ns);
-    IngestSession::Step step = session_.Handle(std::move(incoming_), now_ns);
-    incoming_.Clear();
+    refusals_->counters()->Add(Counter::kMessages);
+    v1::AgentMessage message;
+    if (incoming_.Length() > kMessageBytesMax || !grpc::SerializationTraits<v1::AgentMessage>::Deserialize(&incoming_, &message).ok()) {
+      refusals_->Note(Counter::kRefusedMessage, peer_, "not a message, or too large a one");
+      return End({grpc::StatusCode::INVALID_ARGUMENT, "not a message, or too large a one"});
+    }
+    const std::optional<v1::Heartbeat> heartbeat = message.has_heartbeat() ? std::optional(message.heartbeat()) : std::nullopt;
+    IngestSession::Step step = session_.Handle(std::move(message), now_ns);
+    if (step.refused) refusals_->Note(*step.refused, peer_, step.end ? std::string(step.end->message()) : step.ack->ack().refusal());
     if (step.end) return End(ToGrpc(*step.end));
+    Note(step, heartbeat, now_ns);
     if (step.reply) Send(*std::move(step.reply));
     if (step.ack) {
       std::optional<v1::LoggedBatch> logged;
@@ -73,6 +83,7 @@ class StreamReactor final : public grpc::ServerBidiReactor<v1::AgentMessage, v1:
     queued_bytes_ -= bytes;
     --pending_;
     if (!status.ok()) return End(ToGrpc(status));
+    refusals_->counters()->Add(Counter::kBatches);
     FailPoint("ack.send");
     Send(ack);
     if (half_closed_) return EndWhenDurable();
@@ -86,16 +97,16 @@ class StreamReactor final : public grpc::ServerBidiReactor<v1::AgentMessage, v1:
 
   // The rest holds the mutex.
 
-  // What the message says of its agent.
-  void Note(int64_t now_ns) {
-    if (incoming_.has_hello() && !std::exchange(greeted_, true)) {
-      agents_->Greeted(this, incoming_.hello(), now_ns, [stream = std::weak_ptr<StreamReactor>(self_)](v1::CoordinatorMessage message) {
+  // What a message that was let in says of its agent.
+  void Note(const IngestSession::Step& step, const std::optional<v1::Heartbeat>& heartbeat, int64_t now_ns) {
+    if (step.reply && step.reply->has_welcome()) {
+      agents_->Greeted(this, session_.hello(), now_ns, [stream = std::weak_ptr<StreamReactor>(self_)](v1::CoordinatorMessage message) {
         if (const auto alive = stream.lock()) alive->Ask(std::move(message));
       });
     }
     agents_->Heard(this, now_ns);
-    if (incoming_.has_heartbeat()) agents_->Beat(this, incoming_.heartbeat());
-    if (incoming_.has_batch() && !RefusalOf(incoming_.batch())) agents_->Sent(this, {incoming_.batch().job(), incoming_.batch().attempt()});
+    if (heartbeat) agents_->Beat(this, *heartbeat);
+    if (step.batch) agents_->Sent(this, {step.batch->job(), step.batch->attempt()});
   }
 
   void ReadOn() {
@@ -124,8 +135,13 @@ class StreamReactor final : public grpc::ServerBidiReactor<v1::AgentMessage, v1:
     }
     v1::CoordinatorMessage& next = outgoing_.front();
     if (next.has_clock_reply()) next.mutable_clock_reply()->set_sent_ns(now_ns_());
+    bool own_buffer = false;
+    outgoing_bytes_.Clear();
+    if (const auto status = grpc::SerializationTraits<v1::CoordinatorMessage>::Serialize(next, &outgoing_bytes_, &own_buffer); !status.ok()) {
+      return End(status);
+    }
     writing_ = true;
-    StartWrite(&next);
+    StartWrite(&outgoing_bytes_);
   }
 
   void EndWhenDurable() {
@@ -143,18 +159,34 @@ class StreamReactor final : public grpc::ServerBidiReactor<v1::AgentMessage, v1:
   IngestSession session_;
   GroupCommit* const commit_;
   Agents* const agents_;
+  Refusals* const refusals_;
   const std::function<int64_t()>& now_ns_;
-  v1::AgentMessage incoming_;
+  const std::string peer_;
+  grpc::ByteBuffer incoming_, outgoing_bytes_;
   std::deque<v1::CoordinatorMessage> outgoing_;  // the first is being written
   size_t queued_bytes_ = 0, pending_ = 0;
-  bool greeted_ = false, reading_ = true, half_closed_ = false, writing_ = false, finished_ = false;
+  bool reading_ = true, half_closed_ = false, writing_ = false, finished_ = false;
   std::optional<grpc::Status> ending_;
+};
+
+// A stream that is not let in.
+class TurnedAway final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  explicit TurnedAway(const absl::Status& status) { Finish(ToGrpc(status)); }
+  void OnDone() override { delete this; }
 };
 
 }  // namespace
 
-grpc::ServerBidiReactor<v1::AgentMessage, v1::CoordinatorMessage>* IngestService::Stream(grpc::CallbackServerContext*) {
-  auto reactor = std::make_shared<StreamReactor>(IngestSession(recordings_, coordinator_id_), commit_, agents_, now_ns_);
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* IngestService::Stream(grpc::CallbackServerContext* context) {
+  const Caller caller = CallerOf(*context);
+  auto grant = access_->Admit(caller);
+  if (!grant.ok()) {
+    refusals_->Note(Counter::kRefusedToken, caller.address, std::string(grant.status().message()));
+    return new TurnedAway(grant.status());
+  }
+  auto reactor = std::make_shared<StreamReactor>(IngestSession(recordings_, coordinator_id_, *std::move(grant)), commit_, agents_,
+                                                 refusals_, now_ns_, caller.address);
   StreamReactor* const out = reactor.get();
   out->Start(std::move(reactor));
   return out;

@@ -12,9 +12,11 @@
 #include <functional>
 #include <string>
 
+#include "coordinator/access.h"
 #include "coordinator/agents.h"
 #include "coordinator/group_commit.h"
 #include "coordinator/recording.h"
+#include "coordinator/refusals.h"
 #include "proto/ingest.grpc.pb.h"
 
 namespace firstfault {
@@ -23,18 +25,23 @@ namespace firstfault {
 inline constexpr int kMessageBytesMax = 4 << 20;
 inline constexpr size_t kStreamQueueBytesMax = 1 << 20;
 
-class IngestService final : public v1::Ingest::CallbackService {
+// Messages come as bytes: gRPC would end a stream of what is no message without a word to anybody.
+class IngestService final : public v1::Ingest::WithRawCallbackMethod_Stream<v1::Ingest::Service> {
  public:
   // All must outlive the service. `now_ns`: the wall clock.
-  IngestService(const Recordings* recordings, GroupCommit* commit, Agents* agents, std::function<int64_t()> now_ns, std::string coordinator_id)
-      : recordings_(recordings), commit_(commit), agents_(agents), now_ns_(std::move(now_ns)), coordinator_id_(std::move(coordinator_id)) {}
+  IngestService(const Recordings* recordings, GroupCommit* commit, Agents* agents, const Access* access, Refusals* refusals,
+                std::function<int64_t()> now_ns, std::string coordinator_id)
+      : recordings_(recordings), commit_(commit), agents_(agents), access_(access), refusals_(refusals), now_ns_(std::move(now_ns)),
+        coordinator_id_(std::move(coordinator_id)) {}
 
-  grpc::ServerBidiReactor<v1::AgentMessage, v1::CoordinatorMessage>* Stream(grpc::CallbackServerContext* context) override;
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Stream(grpc::CallbackServerContext* context) override;
 
  private:
   const Recordings* const recordings_;
   GroupCommit* const commit_;
   Agents* const agents_;
+  const Access* const access_;
+  Refusals* const refusals_;
   const std::function<int64_t()> now_ns_;
   const std::string coordinator_id_;
 };

@@ -10,8 +10,9 @@ namespace {
 // Names of hosts and spools become part of every row.
 constexpr size_t kNameBytesMax = 255;
 
-IngestSession::Step End(absl::Status status) {
+IngestSession::Step End(Counter refused, absl::Status status) {
   IngestSession::Step step;
+  step.refused = refused;
   step.end = std::move(status);
   return step;
 }
@@ -21,7 +22,7 @@ IngestSession::Step End(absl::Status status) {
 IngestSession::Step IngestSession::Handle(v1::AgentMessage message, int64_t now_ns) {
   using Body = v1::AgentMessage::BodyCase;
   if (message.body_case() == Body::kHello) return Greet(std::move(*message.mutable_hello()));
-  if (!hello_) return End(absl::FailedPreconditionError("the first message must be a hello"));
+  if (!hello_) return End(Counter::kRefusedProtocol, absl::FailedPreconditionError("the first message must be a hello"));
   if (message.body_case() == Body::kBatch) return Take(std::move(*message.mutable_batch()));
   Step step;
   if (message.body_case() == Body::kClockProbe) {
@@ -33,10 +34,13 @@ IngestSession::Step IngestSession::Handle(v1::AgentMessage message, int64_t now_
 }
 
 IngestSession::Step IngestSession::Greet(v1::Hello hello) {
-  if (hello_) return End(absl::FailedPreconditionError("a second hello"));
+  if (hello_) return End(Counter::kRefusedProtocol, absl::FailedPreconditionError("a second hello"));
   for (const std::string* name : {&hello.host(), &hello.spool_id()}) {
-    if (name->empty() || name->size() > kNameBytesMax) return End(absl::InvalidArgumentError("a hello needs a host and a spool"));
+    if (name->empty() || name->size() > kNameBytesMax) {
+      return End(Counter::kRefusedProtocol, absl::InvalidArgumentError("a hello needs a host and a spool"));
+    }
   }
+  if (auto status = grant_.MayBe(hello.host()); !status.ok()) return End(Counter::kRefusedHost, std::move(status));
   hello_ = std::move(hello);
   Step step;
   v1::Welcome* welcome = step.reply.emplace().mutable_welcome();
@@ -47,10 +51,18 @@ IngestSession::Step IngestSession::Greet(v1::Hello hello) {
 }
 
 IngestSession::Step IngestSession::Take(v1::Batch batch) {
+  auto refusal = RefusalOf(batch);
+  if (!refusal) {
+    if (auto status = grant_.MayWrite(batch.job()); !status.ok()) return End(Counter::kRefusedJob, std::move(status));
+  }
+  if (!refusal && !recordings_->HasRoomFor({batch.job(), batch.attempt()})) {
+    return End(Counter::kRefusedRoom, absl::ResourceExhaustedError("too many recordings; let the coordinator keep them for fewer days (--keep-days)"));
+  }
   Step step;
   v1::Ack* ack = step.ack.emplace().mutable_ack();
   ack->set_sequence(batch.sequence());
-  if (auto refusal = RefusalOf(batch)) {
+  if (refusal) {
+    step.refused = Counter::kRefusedBatch;
     ++refused_;
     refusal_ = *std::move(refusal);
   } else {

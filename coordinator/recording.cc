@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "coordinator/escape.h"
 #include "correlate/text.h"
 
 namespace firstfault {
@@ -12,28 +13,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kEnding = ".recording";
-
-bool IsPlain(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || IsDigit(c) || c == '-' || c == '_'; }
+constexpr char kForgottenName[] = "forgotten.sequences";
 
 // A job is called what its user likes; a file is not. "a/b", 2 -> "a%2Fb.2.recording".
-std::string FileName(const JobKey& key) {
-  constexpr char kHex[] = "0123456789ABCDEF";
-  std::string name;
-  for (const char c : key.job) {
-    const auto byte = static_cast<uint8_t>(c);
-    if (IsPlain(c)) {
-      name.push_back(c);
-    } else {
-      name += {'%', kHex[byte >> 4], kHex[byte & 15]};
-    }
-  }
-  return Cat(name, ".", key.attempt, kEnding);
-}
-
-std::optional<int> HexDigit(char c) {
-  if (IsDigit(c)) return c - '0';
-  return c >= 'A' && c <= 'F' ? std::optional<int>(c - 'A' + 10) : std::nullopt;
-}
+std::string FileName(const JobKey& key) { return Cat(Escaped(key.job), ".", key.attempt, kEnding); }
 
 // nullopt: not the name of a recording (set aside, being written, another's).
 std::optional<JobKey> KeyOf(const std::string& file_name) {
@@ -42,19 +25,10 @@ std::optional<JobKey> KeyOf(const std::string& file_name) {
   const size_t dot = stem.rfind('.');
   if (dot == std::string_view::npos) return std::nullopt;
   const auto attempt = ParseNumber<uint32_t>(stem.substr(dot + 1));
-  JobKey key{"", attempt.value_or(0)};
-  for (size_t i = 0; i < dot; ++i) {
-    if (stem[i] != '%') {
-      key.job.push_back(stem[i]);
-      continue;
-    }
-    if (i + 2 >= dot) return std::nullopt;
-    const auto high = HexDigit(stem[i + 1]), low = HexDigit(stem[i + 2]);
-    if (!high || !low) return std::nullopt;
-    key.job.push_back(static_cast<char>(*high << 4 | *low));
-    i += 2;
-  }
-  return attempt && FileName(key) == file_name ? std::optional(key) : std::nullopt;
+  auto job = Unescaped(stem.substr(0, dot));
+  if (!attempt || !job) return std::nullopt;
+  JobKey key{*std::move(job), *attempt};
+  return FileName(key) == file_name ? std::optional(std::move(key)) : std::nullopt;
 }
 
 bool IsEvidence(const v1::Record& record) {
@@ -75,18 +49,27 @@ void Count(const v1::LoggedBatch& batch, RecordingSummary* summary) {
 
 }  // namespace
 
+bool IsPossible(const v1::Record& record) {
+  const v1::Span& span = record.span();
+  const v1::SourceClosed& closed = record.source_closed();
+  return span.byte_offset() <= kSourceBytesMax && span.first_line() <= kSourceLinesMax && closed.bytes() <= kSourceBytesMax &&
+         closed.lines() <= kSourceLinesMax;
+}
+
 std::optional<std::string> RefusalOf(const v1::Batch& batch) {
   if (batch.sequence() == 0) return "a batch has no sequence number";
   if (batch.job().empty()) return "a batch names no job";
   if (batch.job().size() > kJobNameBytesMax) return Cat("a job's name is longer than ", kJobNameBytesMax, " bytes");
+  if (batch.attempt() > kAttemptMax) return Cat("an attempt beyond ", kAttemptMax);
+  if (!std::all_of(batch.record().begin(), batch.record().end(), IsPossible)) return "a record is about a place that no log has";
   return std::nullopt;
 }
 
-absl::StatusOr<std::unique_ptr<Recordings>> Recordings::Open(const std::string& folder) {
+absl::StatusOr<std::unique_ptr<Recordings>> Recordings::Open(const std::string& folder, size_t files_max) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return absl::UnavailableError(Cat(folder, ": ", error.message()));
-  std::unique_ptr<Recordings> recordings(new Recordings(folder));
+  std::unique_ptr<Recordings> recordings(new Recordings(folder, files_max));
   std::vector<std::string> names;
   for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
     names.push_back(it->path().filename().string());
@@ -96,6 +79,10 @@ absl::StatusOr<std::unique_ptr<Recordings>> Recordings::Open(const std::string& 
     const auto key = KeyOf(name);
     if (!key) continue;
     if (auto status = recordings->OpenFile(*key, Cat(folder, "/", name)); !status.ok()) return status;
+  }
+  // Made when it is needed: a full disk must not keep us from starting.
+  if (fs::exists(Cat(folder, "/", kForgottenName), error)) {
+    if (auto status = recordings->OpenForgotten(); !status.ok()) return status;
   }
   return recordings;
 }
@@ -111,11 +98,54 @@ absl::Status Recordings::OpenFile(const JobKey& key, const std::string& path) {
     return true;
   });
   if (!status.ok()) return status;
-  for (const auto& [spool, sequence] : file.log->last_sequences()) {
+  Know(*file.log);
+  files_[key] = std::move(file);
+  return absl::OkStatus();
+}
+
+void Recordings::Know(const EventLog& log) {
+  for (const auto& [spool, sequence] : log.last_sequences()) {
     uint64_t& last = last_[spool];
     last = std::max(last, sequence);
   }
-  files_[key] = std::move(file);
+}
+
+absl::Status Recordings::OpenForgotten() {
+  auto log = EventLog::Open(Cat(folder_, "/", kForgottenName));
+  if (!log.ok()) return log.status();
+  forgotten_ = *std::move(log);
+  Know(*forgotten_);
+  return absl::OkStatus();
+}
+
+bool Recordings::HasRoomFor(const JobKey& key) const {
+  const std::lock_guard lock(mutex_);
+  return files_.size() < files_max_ || files_.contains(key);
+}
+
+absl::Status Recordings::Forget(const JobKey& key) {
+  const std::lock_guard lock(mutex_);
+  const auto it = files_.find(key);
+  if (it == files_.end()) return absl::NotFoundError(Cat("no recording of job ", key.job));
+  if (forgotten_ == nullptr) {
+    if (auto status = OpenForgotten(); !status.ok()) return status;
+  }
+  std::vector<v1::LoggedBatch> rows;
+  for (const auto& [spool, sequence] : it->second.log->last_sequences()) {
+    if (forgotten_->LastSequence(spool) >= sequence) continue;
+    v1::LoggedBatch& row = rows.emplace_back();
+    row.set_spool_id(spool);
+    row.mutable_batch()->set_sequence(sequence);
+  }
+  if (!rows.empty()) {
+    if (const auto position = forgotten_->Append(rows); !position.ok()) return position.status();
+  }
+  files_.erase(it);  // closed
+  const std::string path = Cat(folder_, "/", FileName(key));
+  std::error_code error;
+  for (const char* ending : {"", "-wal", "-shm"}) {
+    if (fs::remove(path + ending, error); error) return absl::UnavailableError(Cat(path, ending, ": ", error.message()));
+  }
   return absl::OkStatus();
 }
 
@@ -172,7 +202,10 @@ absl::Status Recordings::Append(std::vector<v1::LoggedBatch> batches) {
 std::vector<RecordingSummary> Recordings::Summaries() const {
   const std::lock_guard lock(mutex_);
   std::vector<RecordingSummary> out;
-  for (const auto& [key, file] : files_) out.push_back(file.summary);
+  for (const auto& [key, file] : files_) {
+    out.push_back(file.summary);
+    out.back().file_bytes = file.log->bytes();
+  }
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.last_ns > b.last_ns; });
   return out;
 }

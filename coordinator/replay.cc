@@ -13,6 +13,7 @@
 #include "coordinator/content_kind.h"
 #include "coordinator/decode.h"
 #include "coordinator/host_names.h"
+#include "coordinator/recording.h"
 #include "coordinator/source_names.h"
 #include "correlate/correlate.h"
 #include "correlate/text.h"
@@ -45,7 +46,13 @@ class Collector {
     });
     for (const v1::LoggedBatch* batch : ordered) {
       hosts_.insert(batch->host());
-      for (const v1::Record& record : batch->batch().record()) Take(*batch, record);
+      for (const v1::Record& record : batch->batch().record()) {
+        if (IsPossible(record)) {
+          Take(*batch, record);
+        } else {
+          ++impossible_;
+        }
+      }
     }
   }
 
@@ -65,6 +72,7 @@ class Collector {
     }
     for (const std::string& host : MissingHosts()) out.push_back(Cat(host, " belongs to the job and has sent nothing."));
     if (unnamed_ > 0) out.push_back(Cat(unnamed_, " pieces of sources arrived whose names were lost."));
+    if (impossible_ > 0) out.push_back(Cat(impossible_, " records are about places that no log has, and were left out."));
     return out;
   }
 
@@ -122,7 +130,7 @@ class Collector {
   std::map<SourceKey, Sums> gaps_;  // by host and reason
   std::set<std::string> hosts_, expected_;
   std::optional<v1::JobClosed> closed_;
-  uint64_t unnamed_ = 0;
+  uint64_t unnamed_ = 0, impossible_ = 0;
 };
 
 // What of a source is known, in order: each piece once, and the holes before them.

@@ -6,10 +6,10 @@
 set -euo pipefail
 
 # README.md says what each of these is for.
-build=(cmake g++ libabsl-dev libarchive-dev libbz2-dev libcli11-dev libgrpc++-dev libgtest-dev liblz4-dev liblzma-dev
-  libprotobuf-dev libre2-dev libsimdjson-dev libsqlite3-dev libzstd-dev ninja-build pkg-config protobuf-compiler
-  protobuf-compiler-grpc zlib1g-dev)
-tests=(clang-16 clang-tidy-16 libclang-rt-16-dev libvectorscan-dev ripgrep)
+build=(cmake g++ libabsl-dev libarchive-dev libbz2-dev libcli11-dev libcpp-httplib-dev libgrpc++-dev libgtest-dev liblz4-dev liblzma-dev
+  libprotobuf-dev libre2-dev libsimdjson-dev libsqlite3-dev libssl-dev libzstd-dev ninja-build pkg-config prometheus-cpp-dev
+  protobuf-compiler protobuf-compiler-grpc zlib1g-dev)
+tests=(clang-16 clang-tidy-16 libclang-rt-16-dev libvectorscan-dev openssl ripgrep)
 
 case "${1:-}" in
   build) wanted=("${build[@]}") ;;

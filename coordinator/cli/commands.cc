@@ -37,6 +37,7 @@ int RunLive(const std::vector<std::string>& arguments) {
 
 constexpr Command kCommands[] = {
     {"diagnose", "read logs of a failed job and name what failed first", Diagnose},
+    {"doctor", "check a set-up; make certificates and tokens", nullptr},
     {"jobs", "list the jobs that a coordinator knows", nullptr},
     {"run", "run a job's launcher and say what failed first when it fails", nullptr},
     {"signatures", "list, search and explain the known failures", Signatures},

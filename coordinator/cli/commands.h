@@ -26,6 +26,7 @@ int RunCommandLine(const std::vector<std::string>& arguments);
 
 // Each in a file of its own.
 int Diagnose(const std::vector<std::string>& arguments);
+int Doctor(const std::vector<std::string>& arguments);
 int Jobs(const std::vector<std::string>& arguments);
 int Run(const std::vector<std::string>& arguments);
 int Signatures(const std::vector<std::string>& arguments);

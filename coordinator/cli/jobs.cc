@@ -13,13 +13,13 @@
 namespace firstfault {
 
 int Jobs(const std::vector<std::string>& arguments) {
-  std::string coordinator;
+  CoordinatorFlags coordinator;
   CLI::App app("List the jobs that a coordinator knows, newest first.", "firstfault jobs");
-  app.add_option("--coordinator", coordinator, "Where it listens; else FIRSTFAULT_COORDINATOR")->type_name("HOST:PORT");
+  DeclareCoordinatorFlags(&app, &coordinator);
   if (const auto code = ParseArguments(&app, arguments)) return *code;
-  const auto address = CoordinatorAddress(coordinator);
-  if (!address.ok()) return Complain(address.status());
-  const auto reply = AskJobs(*address, {});
+  const auto peer = FindCoordinator(coordinator);
+  if (!peer.ok()) return Complain(peer.status());
+  const auto reply = AskJobs(*peer, {});
   if (!reply.ok()) return Complain(reply.status());
 
   constexpr size_t kColumns = 5;
@@ -36,6 +36,12 @@ int Jobs(const std::vector<std::string>& arguments) {
   for (const auto& row : rows) {
     for (size_t i = 0; i + 1 < kColumns; ++i) out += Cat(row[i], std::string(widths[i] - row[i].size() + 2, ' '));
     out += Cat(row.back(), "\n");
+  }
+  for (const v1::JobSummary& job : reply->job()) {
+    for (const std::string& version : job.agent_version()) {
+      if (version == reply->version()) continue;
+      out += Cat("Job ", Printable(job.job()), " has agents of version ", Printable(version), "; the coordinator is ", Printable(reply->version()), ".\n");
+    }
   }
   return Print(out, kExitOk);
 }

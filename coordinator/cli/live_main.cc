@@ -3,6 +3,7 @@
 #include "coordinator/cli/exit_codes.h"
 #include "coordinator/cli/output.h"
 #include "coordinator/cli/program_main.h"
+#include "proto/credentials.h"
 
 namespace firstfault {
 namespace {
@@ -11,7 +12,7 @@ struct LiveCommand {
   std::string_view name;
   int (*run)(const std::vector<std::string>& arguments);
 };
-constexpr LiveCommand kLiveCommands[] = {{"jobs", Jobs}, {"run", Run}, {"why", Why}};
+constexpr LiveCommand kLiveCommands[] = {{"doctor", Doctor}, {"jobs", Jobs}, {"run", Run}, {"why", Why}};
 
 int RunLiveCommand(const std::vector<std::string>& arguments) {
   for (const LiveCommand& command : kLiveCommands) {
@@ -23,4 +24,7 @@ int RunLiveCommand(const std::vector<std::string>& arguments) {
 }  // namespace
 }  // namespace firstfault
 
-int main(int argc, char** argv) { return firstfault::ProgramMain(argc, argv, firstfault::RunLiveCommand); }
+int main(int argc, char** argv) {
+  firstfault::QuietGrpc();
+  return firstfault::ProgramMain(argc, argv, firstfault::RunLiveCommand);
+}

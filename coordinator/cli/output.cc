@@ -22,7 +22,9 @@ struct StatusRow {
 };
 constexpr StatusRow kStatusRows[] = {{absl::StatusCode::kNotFound, kExitNoInput},
                                      {absl::StatusCode::kInvalidArgument, kExitUsage},
-                                     {absl::StatusCode::kUnavailable, kExitUnavailable}};
+                                     {absl::StatusCode::kUnavailable, kExitUnavailable},
+                                     {absl::StatusCode::kPermissionDenied, kExitNoPermission},
+                                     {absl::StatusCode::kUnauthenticated, kExitNoPermission}};
 
 }  // namespace
 

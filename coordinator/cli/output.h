@@ -17,7 +17,7 @@ int Print(const std::string& text, int code);
 // One message to standard error, as "firstfault: text"; returns `code`.
 int Complain(std::string_view text, int code);
 // The same of a status; the code is kExitNoInput for NotFound, kExitUsage for InvalidArgument, kExitUnavailable
-// for Unavailable, else kExitBug.
+// for Unavailable, kExitNoPermission for PermissionDenied and Unauthenticated, else kExitBug.
 int Complain(const absl::Status& status);
 
 // The terminal's width, kDefaultColumns where standard output is none.

@@ -103,6 +103,12 @@ bool WriteAll(int fd, std::string_view bytes) {
 
 }  // namespace
 
+std::string HostName() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
 std::string ProgramFolder() {
   char path[4096];
   const ssize_t size = readlink("/proc/self/exe", path, sizeof path);

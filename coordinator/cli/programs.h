@@ -18,6 +18,8 @@ namespace firstfault {
 
 // The folder of this program: agent and coordinator stand beside it.
 std::string ProgramFolder();
+// As the system has it.
+std::string HostName();
 
 // A daemon of ours beside the job: out of reach of the terminal's signals, ended at the latest when this is. It
 // starts with SIGTERM blocked, and lets it in when it can end in order.

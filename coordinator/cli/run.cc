@@ -30,7 +30,8 @@ namespace fs = std::filesystem;
 constexpr int64_t kFinalWithinNs = 5'000'000'000;
 
 struct RunFlags {
-  std::string coordinator, job, keep;
+  CoordinatorFlags coordinator;  // no address: one of our own
+  std::string job, keep;
   std::optional<uint32_t> attempt;
   std::vector<std::string> logs;
   bool exit_verdict = false;
@@ -63,12 +64,6 @@ int NodesOf(const std::vector<std::string>& command) {
   return nodes;
 }
 
-std::string HostName() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
 // What stands beside the job: a folder, the coordinator where none was named, and the agent.
 class Beside {
  public:
@@ -82,16 +77,27 @@ class Beside {
   absl::Status Start(const RunFlags& flags) {
     kept_ = !flags.keep.empty();
     if (auto status = MakeFolder(flags.keep); !status.ok()) return status;
-    address_ = flags.coordinator;
-    if (address_.empty()) {
+    const bool own = flags.coordinator.address.empty();
+    if (own) {
       if (auto status = StartCoordinator(); !status.ok()) return status;
+    } else {
+      auto found = FindCoordinator(flags.coordinator);
+      if (!found.ok()) return found.status();
+      peer_ = *std::move(found);
     }
     // torchrun puts the error files of its workers there.
     if (Environment("PET_LOG_DIR").empty()) setenv("PET_LOG_DIR", (folder_ / "torchelastic").c_str(), 1);
-    std::vector<std::string> words = {Cat(ProgramFolder(), "/firstfault-agent"), "--coordinator", address_, "--spool-dir", folder_ / "spool",
+    std::vector<std::string> words = {Cat(ProgramFolder(), "/firstfault-agent"), "--coordinator", peer_.address, "--spool-dir", folder_ / "spool",
                                       "--job", flags.job, "--attempt", Cat(flags.attempt.value_or(0))};
     // A coordinator of our own is near: what is offline is here as well.
-    if (flags.coordinator.empty()) words.insert(words.end(), {"--ship", "all"});
+    if (own) words.insert(words.end(), {"--ship", "all"});
+    const CredentialFiles& files = flags.coordinator.files;
+    const std::pair<const char*, const std::string*> passed_on[] = {
+        {"--tls-cert", &files.cert}, {"--tls-key", &files.key}, {"--tls-ca", &files.ca}, {"--token-file", &files.token}};
+    for (const auto& [flag, path] : passed_on) {
+      if (!own && !path->empty()) words.insert(words.end(), {flag, *path});
+    }
+    if (!own && files.insecure) words.emplace_back("--insecure");
     std::vector<std::string> globs = flags.logs;
     globs.push_back(folder_ / "launcher.*");
     // torchrun's folders: run, attempt, local rank.
@@ -123,7 +129,7 @@ class Beside {
     agent_ = -1;
   }
 
-  const std::string& address() const { return address_; }
+  const CoordinatorPeer& peer() const { return peer_; }
 
  private:
   absl::Status MakeFolder(const std::string& keep) {
@@ -150,27 +156,27 @@ class Beside {
     coordinator_ = *started;
     constexpr std::string_view kListening = "listening on ";
     if (!said.starts_with(kListening)) return absl::UnavailableError("the coordinator did not start");
-    address_ = said.substr(kListening.size());
+    peer_.address = said.substr(kListening.size());
     return absl::OkStatus();
   }
 
   fs::path folder_;
   bool kept_ = false;
-  std::string address_;
+  CoordinatorPeer peer_;
   pid_t coordinator_ = -1, agent_ = -1;
   std::FILE* files_[2] = {nullptr, nullptr};
 };
 
 // The verdict goes to standard error: standard output is the launcher's.
-int Tell(const RunFlags& flags, const std::string& address, int code) {
-  if (auto status = RecordJobEnd(address, HostName(), flags.job, flags.attempt.value_or(0), code); !status.ok()) Complain(status);
+int Tell(const RunFlags& flags, const CoordinatorPeer& peer, int code) {
+  if (auto status = RecordJobEnd(peer, HostName(), flags.job, flags.attempt.value_or(0), code); !status.ok()) Complain(status);
   v1::WhyRequest request;
   request.set_job(flags.job);
   if (flags.attempt) request.set_attempt(*flags.attempt);
   request.set_wait("final");
   request.set_wait_ns(kFinalWithinNs);
   if (code == 0 && !flags.exit_verdict) return code;
-  const auto reply = AskWhy(address, request);
+  const auto reply = AskWhy(peer, request);
   if (!reply.ok()) {
     Complain(reply.status());
     return code;
@@ -186,7 +192,7 @@ int Run(const std::vector<std::string>& arguments) {
   RunFlags flags;
   CLI::App app("Run a job's launcher, unchanged, and say what failed first when it fails.", "firstfault run");
   app.footer("The command stands behind --: firstfault run [OPTIONS] -- COMMAND...");
-  app.add_option("--coordinator", flags.coordinator, "Where one listens; else FIRSTFAULT_COORDINATOR, else one of our own")->type_name("HOST:PORT");
+  DeclareCoordinatorFlags(&app, &flags.coordinator, "Where one listens; else FIRSTFAULT_COORDINATOR, else one of our own");
   app.add_option("--job", flags.job, "Else FIRSTFAULT_JOB, else Slurm's, else a new name")->type_name("ID");
   app.add_option("--attempt", flags.attempt, "Which start of the job, from 0")->type_name("N");
   app.add_option("--log", flags.logs, "Logs that the job writes elsewhere (repeatable)")->type_name("GLOB")->allow_extra_args(false);
@@ -196,9 +202,9 @@ int Run(const std::vector<std::string>& arguments) {
   if (const auto code = ParseArguments(&app, {arguments.begin(), dashes})) return *code;
   const std::vector<std::string> command(dashes == arguments.end() ? dashes : dashes + 1, arguments.end());
   if (command.empty()) return Complain("no command; write: firstfault run -- COMMAND...", kExitUsage);
-  if (flags.coordinator.empty()) flags.coordinator = Environment("FIRSTFAULT_COORDINATOR");
+  if (flags.coordinator.address.empty()) flags.coordinator.address = Environment("FIRSTFAULT_COORDINATOR");
   NameJob(&flags);
-  if (flags.coordinator.empty() && NodesOf(command) > 1) {
+  if (flags.coordinator.address.empty() && NodesOf(command) > 1) {
     Complain("the job has several nodes and no --coordinator: each node answers for itself", kExitOk);
   }
 
@@ -211,7 +217,7 @@ int Run(const std::vector<std::string>& arguments) {
   });
   if (!code.ok()) return Complain(code.status());
   beside.StopAgent();
-  return started.ok() ? Tell(flags, beside.address(), *code) : *code;
+  return started.ok() ? Tell(flags, beside.peer(), *code) : *code;
 }
 
 }  // namespace firstfault

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -64,21 +65,30 @@ int Child::End(int signal) {
   return Wait();
 }
 
-Coordinator::Started Coordinator::Start(const fs::path& data, int port, const std::string& fail_point) {
+Coordinator::Started Coordinator::Start(const fs::path& data, int port, const std::string& fail_point, const std::vector<std::string>& more) {
   int ends[2];
   EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
-  Child child(WithFailPoint({FIRSTFAULT_COORDINATOR_BINARY, "--listen", Cat("127.0.0.1:", port), "--data-dir", data.string()}, fail_point), ends[1]);
+  std::vector<std::string> words = {FIRSTFAULT_COORDINATOR_BINARY, "--data-dir", data.string()};
+  if (std::find(more.begin(), more.end(), "--listen") == more.end()) words.insert(words.end(), {"--listen", Cat("127.0.0.1:", port)});
+  words.insert(words.end(), more.begin(), more.end());
+  Child child(WithFailPoint(std::move(words), fail_point), ends[1]);
   close(ends[1]);
-  std::string said;
-  char byte;
-  while (read(ends[0], &byte, 1) == 1 && byte != '\n') said.push_back(byte);
+  const auto line = [&] {
+    std::string said;
+    for (char byte; read(ends[0], &byte, 1) == 1 && byte != '\n';) said.push_back(byte);
+    return said;
+  };
+  const std::string said = line();
+  const bool serves_http = std::find(more.begin(), more.end(), "--http") != more.end();
+  const std::string http = serves_http ? line() : "";
   close(ends[0]);
   constexpr std::string_view kListening = "listening on ";
-  return {std::move(child), said.starts_with(kListening) ? said.substr(kListening.size()) : ""};
+  return {std::move(child), said.starts_with(kListening) ? said.substr(kListening.size()) : "",
+          http.starts_with("HTTP on ") ? std::stoi(http.substr(http.rfind(':') + 1)) : 0};
 }
 
-Coordinator::Coordinator(const fs::path& data, int port, const std::string& fail_point)
-    : Coordinator(Start(data, port, fail_point)) {}
+Coordinator::Coordinator(const fs::path& data, int port, const std::string& fail_point, const std::vector<std::string>& more)
+    : Coordinator(Start(data, port, fail_point, more)) {}
 
 int Coordinator::port() const { return std::stoi(address_.substr(address_.rfind(':') + 1)); }
 

@@ -44,24 +44,30 @@ class Child {
 
 class Coordinator {
  public:
-  // Port 0: any. Stands when it says where it listens. `fail_point`: see WithFailPoint().
-  explicit Coordinator(const std::filesystem::path& data, int port = 0, const std::string& fail_point = "");
+  // Port 0: any. Stands when it says where it listens. `fail_point`: see WithFailPoint(). `more`: flags.
+  explicit Coordinator(const std::filesystem::path& data, int port = 0, const std::string& fail_point = "",
+                       const std::vector<std::string>& more = {});
   // Empty where it did not start.
   const std::string& address() const { return address_; }
   int port() const;
+  // Where it serves HTTP, when `more` has --http.
+  int http_port() const { return http_port_; }
   int End(int signal) { return child_.End(signal); }
   bool HasEnded() const { return child_.HasEnded(); }
+  pid_t pid() const { return child_.pid(); }
 
  private:
   struct Started {
     Child child;
     std::string address;
+    int http_port;
   };
-  explicit Coordinator(Started started) : child_(std::move(started.child)), address_(std::move(started.address)) {}
-  static Started Start(const std::filesystem::path& data, int port, const std::string& fail_point);
+  explicit Coordinator(Started started) : child_(std::move(started.child)), address_(std::move(started.address)), http_port_(started.http_port) {}
+  static Started Start(const std::filesystem::path& data, int port, const std::string& fail_point, const std::vector<std::string>& more);
 
   Child child_;
   std::string address_;
+  int http_port_;
 };
 
 // The words of an agent's command line that every test needs.

@@ -27,7 +27,7 @@ class IngestSessionTest : public RecordingsTest {
 };
 
 TEST_F(IngestSessionTest, AHelloLearnsWhereToGoOn) {
-  IngestSession first(recordings_.get(), "me");
+  IngestSession first(recordings_.get(), "me", {});
   EXPECT_EQ(first.Handle(Hello(), 5).reply->welcome().next_sequence(), 1u);
   auto step = first.Handle(Batch(1, "job"), 7);
   ASSERT_TRUE(step.batch);
@@ -38,24 +38,24 @@ TEST_F(IngestSessionTest, AHelloLearnsWhereToGoOn) {
   EXPECT_EQ(logged.spool_id(), "s");
   EXPECT_EQ(logged.arrived_ns(), 7);
   ASSERT_TRUE(recordings_->Append({logged}).ok());
-  IngestSession second(recordings_.get(), "me");
+  IngestSession second(recordings_.get(), "me", {});
   const auto welcome = second.Handle(Hello(), 9);
   EXPECT_EQ(welcome.reply->welcome().next_sequence(), 2u);
   EXPECT_EQ(welcome.reply->welcome().coordinator_id(), "me");
 }
 
 TEST_F(IngestSessionTest, WhatComesOutOfTurnEndsTheStream) {
-  IngestSession session(recordings_.get(), "me");
+  IngestSession session(recordings_.get(), "me", {});
   EXPECT_TRUE(session.Handle(Batch(1, "job"), 1).end);
-  EXPECT_TRUE(IngestSession(recordings_.get(), "me").Handle(Hello("", "s"), 1).end);
-  EXPECT_TRUE(IngestSession(recordings_.get(), "me").Handle(Hello("n01", ""), 1).end);
-  EXPECT_TRUE(IngestSession(recordings_.get(), "me").Handle(Hello(std::string(300, 'x')), 1).end);
+  EXPECT_TRUE(IngestSession(recordings_.get(), "me", {}).Handle(Hello("", "s"), 1).end);
+  EXPECT_TRUE(IngestSession(recordings_.get(), "me", {}).Handle(Hello("n01", ""), 1).end);
+  EXPECT_TRUE(IngestSession(recordings_.get(), "me", {}).Handle(Hello(std::string(300, 'x')), 1).end);
   EXPECT_FALSE(session.Handle(Hello(), 1).end);
   EXPECT_TRUE(session.Handle(Hello(), 1).end);
 }
 
 TEST_F(IngestSessionTest, ARefusedBatchIsAcknowledgedAndCounted) {
-  IngestSession session(recordings_.get(), "me");
+  IngestSession session(recordings_.get(), "me", {});
   session.Handle(Hello(), 1);
   const auto refused = session.Handle(Batch(4, ""), 1);
   EXPECT_FALSE(refused.batch);
@@ -68,7 +68,7 @@ TEST_F(IngestSessionTest, ARefusedBatchIsAcknowledgedAndCounted) {
 }
 
 TEST_F(IngestSessionTest, ProbesAreAnsweredAndWhatIsUnknownIsIgnored) {
-  IngestSession session(recordings_.get(), "me");
+  IngestSession session(recordings_.get(), "me", {});
   session.Handle(Hello(), 1);
   v1::AgentMessage probe;
   probe.mutable_clock_probe()->set_number(3);
@@ -81,6 +81,41 @@ TEST_F(IngestSessionTest, ProbesAreAnsweredAndWhatIsUnknownIsIgnored) {
     const auto step = session.Handle(message, 1);
     EXPECT_FALSE(step.reply || step.ack || step.batch || step.end);
   }
+}
+
+TEST_F(IngestSessionTest, WhatAGrantDoesNotAllowEndsTheStreamAndIsNotRecorded) {
+  const std::string secret(32, 's');
+  const auto grant = Access::Of(secret)->Admit({std::vector<std::string>{"n01"}, TokenFor(secret, "job:a").value(), ""});
+  ASSERT_TRUE(grant.ok());
+  IngestSession other_host(recordings_.get(), "me", *grant);
+  const auto step = other_host.Handle(Hello("n02"), 1);
+  ASSERT_TRUE(step.end);
+  EXPECT_EQ(step.end->code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(step.refused, Counter::kRefusedHost);
+
+  IngestSession session(recordings_.get(), "me", *grant);
+  EXPECT_TRUE(session.Handle(Hello("n01"), 1).reply);
+  EXPECT_TRUE(session.Handle(Batch(1, "a"), 1).batch);
+  const auto other_job = session.Handle(Batch(2, "b"), 1);
+  ASSERT_TRUE(other_job.end);
+  EXPECT_FALSE(other_job.batch || other_job.ack) << "an acknowledged batch would be forgotten by its agent";
+  EXPECT_EQ(other_job.end->code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(other_job.refused, Counter::kRefusedJob);
+}
+
+TEST_F(IngestSessionTest, NewJobsWaitWhileThereIsNoRoom) {
+  const auto small = Recordings::Open((folder_ / "small").string(), 1);
+  ASSERT_TRUE(small.ok());
+  IngestSession session(small->get(), "me", {});
+  session.Handle(Hello(), 1);
+  auto step = session.Handle(Batch(1, "a"), 1);
+  ASSERT_TRUE(step.batch);
+  ASSERT_TRUE((*small)->Append({session.Logged(*step.batch, 1)}).ok());
+  EXPECT_TRUE(session.Handle(Batch(2, "a"), 1).batch) << "what is recorded goes on";
+  const auto other = session.Handle(Batch(3, "b"), 1);
+  ASSERT_TRUE(other.end);
+  EXPECT_EQ(other.end->code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(other.refused, Counter::kRefusedRoom);
 }
 
 }  // namespace

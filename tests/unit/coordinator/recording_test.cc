@@ -119,11 +119,39 @@ TEST_F(RecordingTest, FilesOfOthersAreLeftAlone) {
   EXPECT_TRUE(Open()->Summaries().empty());
 }
 
+TEST_F(RecordingTest, WhatIsForgottenIsNotSentAgain) {
+  auto recordings = Open();
+  ASSERT_TRUE(recordings->Append({Batch("s", 1, "a"), Batch("s", 2, "a"), Batch("t", 1, "b")}).ok());
+  EXPECT_GT(recordings->Summaries()[0].file_bytes, 0u);
+  ASSERT_TRUE(recordings->Forget({"a", 0}).ok());
+  EXPECT_FALSE(recordings->Forget({"a", 0}).ok());
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(recordings->Summaries().size(), 1u);
+    EXPECT_EQ(recordings->NextSequence("s"), 3u);
+    EXPECT_EQ(recordings->NextSequence("t"), 2u);
+    for (const auto& entry : fs::directory_iterator(folder_ / "data")) EXPECT_FALSE(entry.path().filename().string().starts_with("a.0")) << entry.path();
+    recordings = nullptr;  // two logs of one file must not be open
+    recordings = Open();
+  }
+  // The job may come back.
+  ASSERT_TRUE(recordings->Append({Batch("s", 2, "a"), Batch("s", 3, "a")}).ok());
+  EXPECT_EQ(Sequences(*recordings, {"a", 0}), std::vector<uint64_t>({3}));
+  ASSERT_TRUE(recordings->Forget({"a", 0}).ok());
+  EXPECT_EQ(recordings->NextSequence("s"), 4u);
+}
+
 TEST(Refusal, SaysWhatIsWrong) {
   EXPECT_EQ(RefusalOf(Batch("a", 1).batch()), std::nullopt);
   EXPECT_EQ(RefusalOf(Batch("a", 0).batch()), "a batch has no sequence number");
   EXPECT_EQ(RefusalOf(Batch("a", 1, "").batch()), "a batch names no job");
   EXPECT_NE(RefusalOf(Batch("a", 1, std::string(kJobNameBytesMax + 1, 'x')).batch()), std::nullopt);
+  v1::Batch batch = Batch("a", 1).batch();
+  v1::Span* span = batch.add_record()->mutable_span();
+  span->set_byte_offset(kSourceBytesMax);
+  span->set_first_line(kSourceLinesMax);
+  EXPECT_EQ(RefusalOf(batch), std::nullopt);
+  span->set_byte_offset(kSourceBytesMax + 1);
+  EXPECT_EQ(RefusalOf(batch), "a record is about a place that no log has");
 }
 
 }  // namespace

@@ -226,5 +226,18 @@ TEST(Replay, BytesThatAreNoTextAreCounted) {
   EXPECT_EQ(report.completeness().input_problems(0), "1 sources are not text and were not read.");
 }
 
+TEST(Replay, PlacesThatNoLogHasAreLeftOutAndSaid) {
+  Agent agent("n01", "s");
+  agent.Open(1, "n01.log");
+  agent.Send(1, 0, 1, kOom);
+  agent.Send(1, UINT64_MAX - 10, 2, "wraps round: no sum of places may\n");
+  agent.Send(1, 1000, UINT64_MAX, "x\n");
+  agent.Close(1, UINT64_MAX, UINT64_MAX);
+  const Replay replay = ReplayOf(agent.batches);
+  EXPECT_EQ(replay.report.verdict(), "named");
+  const auto& problems = replay.report.completeness().input_problems();
+  EXPECT_EQ(std::count(problems.begin(), problems.end(), "3 records are about places that no log has, and were left out."), 1);
+}
+
 }  // namespace
 }  // namespace firstfault

@@ -197,15 +197,4 @@ std::string Wrap(std::string_view printable, size_t columns, std::string_view in
   return out;
 }
 
-std::string Fixed(double value, int digits) {
-  std::array<char, 64> buffer;
-  const auto [end, error] =
-      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, digits);
-  return error == std::errc() ? std::string(buffer.data(), end) : "?";
-}
-
-std::string Counted(int64_t count, std::string_view noun) {
-  return Cat(count, ' ', noun, count == 1 ? "" : "s");
-}
-
 }  // namespace firstfault

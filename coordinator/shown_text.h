@@ -35,12 +35,6 @@ std::string CutAround(std::string_view before, std::string_view kept, std::strin
 // one goes after text of the same width). A longer word stays whole, so that it can be copied.
 std::string Wrap(std::string_view printable, size_t columns, std::string_view indent);
 
-// Decimal with a fixed number of digits, whatever the locale.
-std::string Fixed(double value, int digits);
-
-// "1 rank", "3 ranks".
-std::string Counted(int64_t count, std::string_view noun);
-
 }  // namespace firstfault
 
 #endif  // FIRSTFAULT_COORDINATOR_SHOWN_TEXT_H_

@@ -333,7 +333,9 @@ v1::Hypothesis HypothesisView(const Incident& incident, const Suspect& suspect) 
   if (!suspect.all_ranks) *out.mutable_initiator() = PlaceView(suspect);
   out.set_probability(suspect.probability);
   for (const Term& term : suspect.terms) {
-    std::string line = Cat(ToUtf8(term.sentence, nullptr), " [", term.name, "]");
+    std::string line = ToUtf8(term.sentence, nullptr);
+    if (term.line.source != nullptr) line += Cat(" (", ToUtf8(term.line.source->info.path, nullptr), ":", term.line.at.line, ")");
+    line += Cat(" [", term.name, " ", term.weight < 0 ? "" : "+", Fixed(term.weight, 1), "]");
     if (term.weight >= 0) {
       out.add_evidence_for(std::move(line));
     } else {

@@ -325,8 +325,8 @@ void CountCompilations(const Suspect& suspect, const Incident& incident, OomAnsw
                   std::max<int64_t>(kCompilationsTold, 2 * static_cast<int64_t>(functions.size()));
   if (!answer->churn) return;
   answer->sentence +=
-      Cat("; before it this log shows ", answer->recompilations, " compilations of ", functions.size(),
-          " function(s): shapes keep changing, and every program keeps memory");
+      Cat("; before it this log shows ", answer->recompilations, " compilations of ", Counted(functions.size(), "function"),
+          ": shapes keep changing, and every program keeps memory");
 }
 
 // Numbers that other lines of the same log add: XLA's dump, and the kernel's line about the cgroup.

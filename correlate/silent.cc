@@ -153,11 +153,13 @@ class Silent {
       for (const PlacedEvent* event : events) places.insert(KeyOf(*event));
       const int count = std::min<int>(static_cast<int>(places.size()), weights::kAccusersMax);
       suspect->Add("accused_rank", weights::kAccusedRank * count,
-                   Cat(places.size(), " other place(s) name rank ", rank, ", first: ", Quote(events.front()->event->text)));
+                   Cat(Counted(places.size(), "other place"), places.size() == 1 ? " names" : " name", " rank ", rank, ", first: ",
+                       Quote(events.front()->event->text)),
+                   CitedLine(events.front()));
       if (const PlacedEvent* compile = PrecursorOf(rank, "jax.slow_")) {
         Sign(suspect, "derived.slow_compile");
         suspect->Add("busy_elsewhere", weights::kBusyElsewhere,
-                     Cat("rank ", rank, " was alive and compiling: ", Quote(compile->event->text)));
+                     Cat("rank ", rank, " was alive and compiling: ", Quote(compile->event->text)), CitedLine(compile));
       }
       if (std::binary_search(waiters_.begin(), waiters_.end(), rank)) AddWaiting(suspect, rank);
     }
@@ -213,11 +215,12 @@ class Silent {
           suspect->Add("named_by_several", weights::kNamedBySeveral, "several places name it with lines that can be a cause");
         }
         if (role == Role::kInitiating) {
-          suspect->Add("accused_by_cause", weights::kInitiating, Cat("a line that states a cause names it: ", Quote(view.lead->event->text)));
+          suspect->Add("accused_by_cause", weights::kInitiating, Cat("a line that states a cause names it: ", Quote(view.lead->event->text)),
+                       CitedLine(view.lead));
         }
       }
       suspect->Add("accused_host", weights::kAccusedHost * count,
-                   Cat("errors at ", view.places.size(), " other place(s) name host ", host));
+                   Cat("errors at ", Counted(view.places.size(), "other place"), view.places.size() == 1 ? " names" : " name", " host ", host), CitedLine(view.lead));
     }
   }
 
@@ -240,7 +243,7 @@ class Silent {
         Sign(suspect, "derived.silent");
       }
       suspect->Add("only_one_silent", weight,
-                   Cat(waiters_.size(), " rank(s) timed out waiting; rank ", rank, " did not report it"));
+                   Cat(Counted(waiters_.size(), "rank"), " timed out waiting; rank ", rank, " did not report it"));
       if (suspect->root == nullptr && silent.size() == 1) ReadPhase(suspect);
     }
   }
@@ -269,7 +272,7 @@ class Silent {
       suspect->fault_class = FaultClass::kUndetermined;
     }
     suspect->Add("silent_host", weights::kFewSilent,
-                 Cat(waiters_.size(), " rank(s) timed out waiting; none of the ", silent.size(), " rank(s) on ", *hosts.begin(), " reported it"));
+                 Cat(Counted(waiters_.size(), "rank"), " timed out waiting; none of the ", silent.size(), " ranks on ", *hosts.begin(), " reported it"));
   }
 
   // --- a host whose log just ends, and to which the broken connections of all others lead
@@ -297,7 +300,7 @@ class Silent {
     suspect->place.known_by.push_back("host: all broken connections lead to it");
     Sign(suspect, "derived.silent");
     const int count = std::min<int>(static_cast<int>(places.size()), weights::kAccusersMax);
-    suspect->Add("accused_host", weights::kAccusedHost * count, Cat("errors at ", places.size(), " other place(s) lead to host ", *end));
+    suspect->Add("accused_host", weights::kAccusedHost * count, Cat("errors at ", Counted(places.size(), "other place"), places.size() == 1 ? " leads" : " lead", " to host ", *end));
     suspect->Add("quiet_end", weights::kFewSilent, Cat(accuses.size(), " hosts lost connections; the logs of ", *end, " just end"));
   }
 
@@ -339,7 +342,7 @@ class Silent {
       suspect->words_source = source;
       Sign(suspect, "derived.busy_phase");
       suspect->Add("busy_elsewhere", weights::kBusyElsewhere,
-                   Cat("somebody was still working while the others waited: ", Quote(bar->text)));
+                   Cat("somebody was still working while the others waited: ", Quote(bar->text)), CitedLine(source, bar->at));
       return;
     }
     std::string lower = suspect->words;
@@ -347,7 +350,8 @@ class Silent {
     for (const Phase& phase : kPhases) {
       if (lower.find(phase.word) == std::string::npos) continue;
       Sign(suspect, phase.signature);
-      suspect->Add("busy_elsewhere", weights::kBusyElsewhere, Cat("its last words tell another phase: ", Quote(suspect->words)));
+      suspect->Add("busy_elsewhere", weights::kBusyElsewhere, Cat("its last words tell another phase: ", Quote(suspect->words)),
+                   CitedLine(suspect->words_source, suspect->words_at));
       return;
     }
   }
@@ -405,7 +409,8 @@ class Silent {
         }
         suspect->Add("behind_in_group", weights::kBehindInGroup / static_cast<double>(behind.ranks.size()),
                      Cat("rank ", rank, " had enqueued only ", lowest, " collectives, the others up to ",
-                         numbers.rbegin()->first));
+                         numbers.rbegin()->first),
+                     CitedLine(behind.first));
         // Who hangs in its own group's collective says so as well; who waits in another group is held up there.
         const std::set<std::string_view>& groups = waits_in[rank];
         if (!group.empty() && groups.size() > groups.count(group)) AddWaiting(suspect, rank);
@@ -431,7 +436,8 @@ class Silent {
           }
           if (suspect->Has("other_operation")) continue;
           suspect->Add("other_operation", weights::kOtherOperation / static_cast<double>(view.ranks.size()),
-                       Cat("rank ", rank, " waited in ", operation, " where others had another operation or size"));
+                       Cat("rank ", rank, " waited in ", operation, " where others had another operation or size"),
+                       CitedLine(view.first));
           if (view.elements <= kScalarElements && most_elements >= kGradientElements) {
             suspect->Add("scalar_among_gradients", weights::kScalarAmongGradients,
                          "it reduces a single number, as metrics and validation do, while others reduce gradients");
@@ -469,7 +475,7 @@ class Silent {
       Sign(suspect, "derived.other_operation");
     }
     suspect->Add("other_operation", weights::kOtherOperation,
-                 Cat("rank ", rank, " waited in ", call, ", ", most->second.ranks.size(), " others in ", most->first));
+                 Cat("rank ", rank, " waited in ", call, ", ", most->second.ranks.size(), " others in ", most->first), CitedLine(odd.first));
   }
 
   // --- processes that end without a word; only the launcher's report says that, and which
@@ -492,7 +498,7 @@ class Silent {
       }
       const std::string how = code < 0 ? meaning == nullptr ? Cat("signal ", -code) : meaning->name() : Cat("exit code ", code);
       suspect->Add("ended_silently", killed ? weights::kKilledSilently : weights::kEndedSilently,
-                   Cat("rank ", *end.rank, " ended with ", how, " and wrote no reason"));
+                   Cat("rank ", *end.rank, " ended with ", how, " and wrote no reason"), CitedLine(end.event));
     }
   }
 
@@ -511,7 +517,8 @@ class Silent {
     if (!end.host.empty()) suspect->place.host = end.host;
     SetRoot(suspect, end.event);
     suspect->Add("ended_silently", weights::kKilledSilently,
-                 Cat(PlaceName(suspect->place, false, end.event->source), " ended, and the launcher says why: ", Quote(end.event->event->text)));
+                 Cat(PlaceName(suspect->place, false, end.event->source), " ended, and the launcher says why: ", Quote(end.event->event->text)),
+                 CitedLine(end.event));
   }
 
   // --- a launcher whose processes left by themselves while others waited for them to join
@@ -531,7 +538,8 @@ class Silent {
       SetRoot(suspect, end.event);
       Sign(suspect, "derived.exited");
       suspect->Add("ended_silently", weights::kEndedSilently,
-                   Cat("a process on ", end.host, " ended by itself with exit code ", *end.exit_code, " while other hosts waited"));
+                   Cat("a process on ", end.host, " ended by itself with exit code ", *end.exit_code, " while other hosts waited"),
+                   CitedLine(end.event));
     }
   }
 
@@ -551,7 +559,7 @@ class Silent {
     Sign(suspect, "derived.exited");
     suspect->fault_class = FaultClass::kUndetermined;
     suspect->Add("only_an_end", weights::kOnlyAnEnd,
-                 Cat("it is only known to have ended, not why: ", Quote(only->event->event->text)));
+                 Cat("it is only known to have ended, not why: ", Quote(only->event->event->text)), CitedLine(only->event));
   }
 
   // The launcher's own line about this end says it more directly than its summary table.

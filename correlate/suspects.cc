@@ -203,7 +203,7 @@ class Finder {
     if (hosts.size() == 1) lead.place.host = *hosts.begin();
     lead.place.known_by.push_back("rank: the only version of its kind");
     lead.Add("odd_version", weights::kOddVersion,
-             Cat("version ", sizes[0].second, " runs on ", odd.size(), " rank(s), another one on ", sizes.back().first, " others"));
+             Cat("version ", sizes[0].second, " runs on ", Counted(odd.size(), "rank"), ", another one on ", sizes.back().first, " others"));
     Erase(gone);
   }
 
@@ -306,11 +306,12 @@ class Finder {
         if (!cause.Has("explains_cause")) {
           cause.Add("explains_cause", weights::kExplainsCause,
                     Cat("it explains what ", PlaceName(effect.place, false, effect.root == nullptr ? nullptr : effect.root->source),
-                        " shows: ", effect.root == nullptr ? effect.signature : Quote(effect.root->event->text)));
+                        " shows: ", effect.root == nullptr ? effect.signature : Quote(effect.root->event->text)),
+                    CitedLine(effect.root));
         }
         // What others say about the effect holds for its cause.
         for (const Term& term : effect.terms) {
-          if (term.weight > 0 && !cause.Has(term.name)) cause.Add(term.name, term.weight, term.sentence);
+          if (term.weight > 0 && !cause.Has(term.name)) cause.Add(term.name, term.weight, term.sentence, term.line);
         }
         // A network card serves every rank of its host, and the scheduler ends whole jobs; a file server's stall
         // holds the one that waits for it.
@@ -375,7 +376,7 @@ class Finder {
         if (rank && std::find(suspect.ranks.begin(), suspect.ranks.end(), *rank) == suspect.ranks.end()) suspect.ranks.push_back(*rank);
       }
       suspect.own.insert(suspect.own.begin(), warning);
-      suspect.Add("warned_on_one_host", weights::kWarnedOnOneHost, Cat("only this host warned before: ", Quote(warning->event->text)));
+      suspect.Add("warned_on_one_host", weights::kWarnedOnOneHost, Cat("only this host warned before: ", Quote(warning->event->text)), CitedLine(warning));
     }
   }
 
@@ -410,7 +411,8 @@ class Finder {
       if (effect->place.host == suspect->place.host || Compare(interval, own) != Order::kBefore) continue;
       suspect->Add("after_effects", weights::kAfterEffects,
                    Cat("by the aligned clocks ", PlaceName(effect->place, false, effect->source), " showed an effect before it: ",
-                       Quote(effect->event->text)));
+                       Quote(effect->event->text)),
+                   CitedLine(effect));
       return;
     }
   }
@@ -447,7 +449,7 @@ class Finder {
     if (suspect->place.rank && !suspect->all_ranks && suspect->place.rank == only_with_remarks_) {
       const PlacedRemark& last = incident_.ranks.at(*only_with_remarks_).remarks.back();
       suspect->Add("only_with_remarks", weights::kOnlyWithRemarks,
-                   Cat("it alone warned while the job trained: ", Quote(last.remark->text)));
+                   Cat("it alone warned while the job trained: ", Quote(last.remark->text)), CitedLine(last.source, last.remark->at));
     }
   }
 
@@ -464,13 +466,13 @@ class Finder {
     const std::string whose = ToldElsewhere(*suspect) ? Cat("the line of ", PlaceName(root.place, false, root.source)) : "its own line";
     switch (root.signature->role) {
       case Role::kInitiating:
-        suspect->Add("initiating", weights::kInitiating, Cat(whose, " states a cause: ", line));
+        suspect->Add("initiating", weights::kInitiating, Cat(whose, " states a cause: ", line), CitedLine(&root));
         break;
       case Role::kAmbiguous:
-        suspect->Add("ambiguous", weights::kAmbiguous, Cat(whose, " may be a cause or an effect: ", line));
+        suspect->Add("ambiguous", weights::kAmbiguous, Cat(whose, " may be a cause or an effect: ", line), CitedLine(&root));
         break;
       default:
-        suspect->Add("collateral", weights::kCollateral, Cat(whose, " is usually an effect: ", line));
+        suspect->Add("collateral", weights::kCollateral, Cat(whose, " is usually an effect: ", line), CitedLine(&root));
     }
     if (root.signature->severity == Severity::kFatal) {
       suspect->Add("fatal", weights::kFatal, "such a line ends the process or the device");
@@ -503,20 +505,20 @@ class Finder {
     }
     if (const PlacedEvent* wait = WaitBehind(*suspect)) {
       suspect->Add("waited_afterwards", weights::kWaitedAfterwards,
-                   Cat("behind it this rank waited for what others wait for: ", Quote(wait->event->text)));
+                   Cat("behind it this rank waited for what others wait for: ", Quote(wait->event->text)), CitedLine(wait));
     }
     for (const Suspect& other : suspects_) {
       if (&other == suspect || other.root == nullptr || other.place.rank != suspect->place.rank || other.place.host != suspect->place.host) continue;
       if (other.root->signature->role >= root.signature->role && other.root->signature->role >= Role::kAmbiguous &&
           !other.root->signature->row.accuses_peer() && PrintedBefore(*other.own.front(), *suspect->own.front())) {
         suspect->Add("later_in_same_process", weights::kLaterInSameProcess,
-                     Cat("another cause stands before it at the same place: ", Quote(other.root->event->text)));
+                     Cat("another cause stands before it at the same place: ", Quote(other.root->event->text)), CitedLine(other.root));
         break;
       }
     }
     for (const PlacedEvent& event : incident_.events) {
       if (IsWaiter(event.id()) && suspect->place.rank && event.place.rank == suspect->place.rank && PrintedBefore(event, *suspect->own.front())) {
-        suspect->Add("after_watchdog", weights::kAfterWatchdog, "it came behind this rank's own time-out");
+        suspect->Add("after_watchdog", weights::kAfterWatchdog, "it came behind this rank's own time-out", CitedLine(&event));
         break;
       }
     }
@@ -646,12 +648,12 @@ class Finder {
       if (!end.rank || end.told_to || suspect->place.rank != end.rank || suspect->all_ranks) continue;
       const v1::ExitMeaning* meaning = end.exit_code ? incident_.catalogue->Exit(*end.exit_code) : nullptr;
       if (end.first && !suspect->Has("launcher_points")) {
-        suspect->Add("launcher_points", weights::kLauncherPoints, Cat("the launcher on ", end.host, " saw rank ", *end.rank, " end first"));
+        suspect->Add("launcher_points", weights::kLauncherPoints, Cat("the launcher on ", end.host, " saw rank ", *end.rank, " end first"), CitedLine(end.event));
       } else if (!end.first && !suspect->Has("end_reported")) {
-        suspect->Add("end_reported", weights::kEndReported, Cat("its end is reported: ", Quote(end.event->event->text)));
+        suspect->Add("end_reported", weights::kEndReported, Cat("its end is reported: ", Quote(end.event->event->text)), CitedLine(end.event));
       }
       if (meaning != nullptr && meaning->role() != "teardown" && meaning->role() != "collateral" && !suspect->Has("exit_agrees")) {
-        suspect->Add("exit_agrees", weights::kExitAgrees, Cat("its exit code is ", *end.exit_code));
+        suspect->Add("exit_agrees", weights::kExitAgrees, Cat("its exit code is ", *end.exit_code), CitedLine(end.event));
       }
     }
   }

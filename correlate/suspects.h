@@ -17,10 +17,22 @@
 
 namespace firstfault {
 
+// The line that a term rests on, where one does.
+struct CitedLine {
+  CitedLine() = default;
+  CitedLine(const SourceDigest* of, const Position& where) : source(of), at(where) {}
+  explicit CitedLine(const PlacedEvent* event) {
+    if (event != nullptr) *this = {event->source, event->event->at};
+  }
+  const SourceDigest* source = nullptr;  // null: none
+  Position at;
+};
+
 struct Term {
   std::string name;      // as in weights.h
   double weight = 0;
   std::string sentence;  // what the user reads
+  CitedLine line;
 };
 
 class JobClock;
@@ -44,9 +56,9 @@ struct Suspect {
   bool Has(std::string_view name) const {
     return std::any_of(terms.begin(), terms.end(), [&](const Term& term) { return term.name == name; });
   }
-  void Add(std::string name, double weight, std::string sentence) {
+  void Add(std::string name, double weight, std::string sentence, CitedLine line = {}) {
     score += weight;
-    terms.push_back({std::move(name), weight, std::move(sentence)});
+    terms.push_back({std::move(name), weight, std::move(sentence), line});
   }
 };
 

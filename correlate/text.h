@@ -34,6 +34,17 @@ std::string Cat(const Parts&... parts) {
   return out;
 }
 
+// "1 rank", "2 ranks".
+inline std::string Counted(uint64_t count, std::string_view noun) { return Cat(count, ' ', noun, count == 1 ? "" : "s"); }
+
+// Decimal with a fixed number of digits, whatever the locale.
+inline std::string Fixed(double value, int digits) {
+  std::array<char, 64> buffer;
+  const auto [end, error] =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, digits);
+  return error == std::errc() ? std::string(buffer.data(), end) : "?";
+}
+
 // The whole text as a decimal number; nullopt for anything else, sign and overflow included.
 template <typename Number>
 std::optional<Number> ParseNumber(std::string_view text) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/fold.h"
+#include "correlate/text.h"
 
 namespace firstfault {
 namespace {

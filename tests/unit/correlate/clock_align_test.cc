@@ -233,7 +233,7 @@ TEST(ClockAlign, CauseBehindAnEffectLosesByIntervalsOnly) {
     const v1::Report report = Correlate(BuiltInEngine(), logs, {});
     for (const v1::Hypothesis& hypothesis : report.hypotheses()) {
       for (const std::string& line : hypothesis.evidence_against()) {
-        if (line.find("[after_effects]") != std::string::npos) return true;
+        if (line.find("[after_effects ") != std::string::npos) return true;
       }
     }
     return false;

@@ -81,6 +81,8 @@ constexpr CaptureRow kCaptures[] = {
     {"addr", CaptureType::kText},           {"key", CaptureType::kText},
     {"value", CaptureType::kText},          {"version", CaptureType::kText},
     {"peer_version", CaptureType::kText},   {"exception", CaptureType::kText},
+    {"fingerprint", CaptureType::kText},    {"peer_fingerprint", CaptureType::kText},
+    {"asked_name", CaptureType::kText},
     {"text", CaptureType::kText},           {"reason", CaptureType::kText},
     {"step", CaptureType::kInteger},        {"count", CaptureType::kInteger},
     {"job", CaptureType::kText},            {"attempt", CaptureType::kInteger},

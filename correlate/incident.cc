@@ -693,6 +693,11 @@ class Builder {
       if (!event.place.rank) unplaced[KeyOfRaised(event)] += event.event->count;
       if (event.place.rank && event.event->prefix.launcher) quoted[KeyOfRaised(event)].insert(*event.place.rank);
     }
+    std::map<std::string_view, std::set<int32_t>> raised;  // log -> its ranks that raised a cause in their own words
+    for (const PlacedEvent& event : incident_.events) {
+      const bool cause = event.event->in_traceback && event.signature->role >= Role::kAmbiguous;
+      if (cause && event.place.rank && !event.event->prefix.launcher) raised[LogName(*event.source)].insert(*event.place.rank);
+    }
     for (PlacedEvent& event : incident_.events) {
       if (event.place.rank) continue;
       if (event.event->in_traceback) {
@@ -708,11 +713,14 @@ class Builder {
         }
       }
       if (event.signature->role < Role::kAmbiguous || SpokenByLauncher(event)) continue;
+      // What a program logs as a warning has not ended it; where several ranks raised, a line beside them is anyone's.
+      const bool logged = !event.event->in_traceback && IsCaughtLevel(event.event->prefix.level);
+      if (logged || (!event.event->in_traceback && raised[LogName(*event.source)].size() > 1)) continue;
       const bool kernel = event.event->prefix.kernel || event.source->info.kind == SourceInfo::Kind::kKernelLog;
       // A kernel line about the end of a process is that process's; one about a device or a wait need not be.
       const bool death = event.id().starts_with("oom.kernel") || event.id().starts_with("seg.");
       if (kernel && (!death || !event.place.pid || (!IsTrainer(event) && TrainerDiedToo(event)))) continue;
-      std::set<int32_t> first, all;
+      std::set<int32_t> first, all, uncaught;
       std::set<std::string> hosts;
       for (const EndReport& end : incident_.ends) {
         const bool same_log = LogName(*end.event->source) == LogName(*event.source);
@@ -725,9 +733,10 @@ class Builder {
                              incident_.ranks[*end.rank].pid != event.place.pid;
         if (another) continue;
         (end.first ? first : all).insert(*end.rank);
+        if (event.event->in_traceback && end.exit_code == kUncaught) uncaught.insert(*end.rank);
         hosts.insert(end.host);
       }
-      const std::set<int32_t>& named = first.empty() ? all : first;
+      const std::set<int32_t>& named = !first.empty() ? first : uncaught.size() == 1 ? uncaught : all;
       // Where as many raised a cause as ended, it is the fault of their host, and one of them is as good as any.
       const bool all_raised = event.event->in_traceback && event.signature->role == Role::kInitiating &&
                               unplaced[KeyOfRaised(event)] >= static_cast<int64_t>(named.size());
@@ -867,9 +876,11 @@ bool LeavesCode(std::string_view kernel_death, int32_t exit_code) {
   return false;
 }
 
+bool IsCaughtLevel(std::string_view level) { return level == "W" || level == "I" || level == "D"; }
+
 bool IsEndReport(std::string_view id) {
   constexpr std::string_view kPrefixes[] = {"elastic.failed",  "ds.exit",        "mosaic.exited",   "pl.child",
-                                            "slurm.srun.task", "mpi.nonzero",    "mpi.signal",      "mpi.bad_termination",
+                                            "slurm.srun.task", "mpi.nonzero",    "mpi.signal",      "mpi.bad_termination", "mpi.pals",
                                             "spawn.exited",    "spawn.launch_py", "vllm.worker_died", "ray.worker_died", "sh.signal"};
   return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
                      [&](std::string_view prefix) { return id.starts_with(prefix); });

@@ -53,6 +53,9 @@ bool IsEndReport(std::string_view id);
 // so in a code of its own: its own line tells that.
 bool LeavesCode(std::string_view kernel_death, int32_t exit_code);
 
+// Of the level that a logger gives a line: the program goes on behind it.
+bool IsCaughtLevel(std::string_view level);
+
 // A line and the log it is in.
 struct PlacedRemark {
   const SourceDigest* source = nullptr;

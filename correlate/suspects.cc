@@ -41,7 +41,7 @@ class Finder {
     CollectOwnLines();
     FoldSameFault();
     JoinKernelToRank();
-    FoldOddVersion();
+    for (const Vote& vote : kVotes) FoldOddOneOut(vote);
     FoldAlike();
     Explain();
     AddSilentSuspects(incident_, &suspects_);
@@ -146,15 +146,24 @@ class Finder {
     }
   }
 
-  // "Mismatched version: rank 4 version 22703 rank 0 version 22705" is printed by every rank and names two.
-  // Which of them is the odd one is a matter of majority: the fewest ranks with one version.
-  void FoldOddVersion() {
-    std::map<std::string, std::set<int32_t>> ranks_of;  // version -> ranks
+  // Lines that every rank prints, and that name two: "Mismatched version: rank 4 version 22703 rank 0 version 22705".
+  // Which of them is the odd one is a matter of majority: the fewest ranks of one kind.
+  struct Vote {
+    std::string_view own, peer;  // fields with what the two have
+    std::string_view rank;       // field with the rank that has the first
+    std::string_view what;
+  };
+  static constexpr Vote kVotes[] = {
+      {"version", "peer_version", "group_rank", "version"},
+      {"fingerprint", "peer_fingerprint", "rank", "collective"},
+  };
+  void FoldOddOneOut(const Vote& vote) {
+    std::map<std::string, std::set<int32_t>> ranks_of;  // what it is -> ranks
     std::vector<size_t> members;
     const auto voter = [&](const PlacedEvent& event) {
       const Fields& fields = event.event->fields;
-      const std::string_view own = FieldOf(fields, "version"), peer = FieldOf(fields, "peer_version");
-      const auto in_group = ParseNumber<int32_t>(FieldOf(fields, "group_rank"));
+      const std::string_view own = FieldOf(fields, vote.own), peer = FieldOf(fields, vote.peer);
+      const auto in_group = ParseNumber<int32_t>(FieldOf(fields, vote.rank));
       const auto other = ParseNumber<int32_t>(FieldOf(fields, "peer_rank"));
       // Ranks of a subgroup are numbered anew: only where the group is the job do both numbers count.
       if (own.empty() || peer.empty() || !in_group || !other || event.place.rank.value_or(*in_group) != *in_group) return false;
@@ -169,7 +178,7 @@ class Finder {
     }
     if (ranks_of.size() < 2) return;
     std::vector<std::pair<size_t, std::string>> sizes;
-    for (const auto& [version, ranks] : ranks_of) sizes.emplace_back(ranks.size(), version);
+    for (const auto& [kind, ranks] : ranks_of) sizes.emplace_back(ranks.size(), kind);
     std::sort(sizes.begin(), sizes.end());
     Suspect& lead = suspects_[members.front()];
     std::set<size_t> gone;
@@ -201,9 +210,9 @@ class Finder {
     lead.ranks.assign(odd.begin(), odd.end());
     if (odd.size() == 1) lead.place.rank = *odd.begin();
     if (hosts.size() == 1) lead.place.host = *hosts.begin();
-    lead.place.known_by.push_back("rank: the only version of its kind");
-    lead.Add("odd_version", weights::kOddVersion,
-             Cat("version ", sizes[0].second, " runs on ", Counted(odd.size(), "rank"), ", another one on ", sizes.back().first, " others"));
+    lead.place.known_by.push_back(Cat("rank: the only ", vote.what, " of its kind"));
+    lead.Add("odd_one_out", weights::kOddOneOut,
+             Cat(vote.what, " ", sizes[0].second, " is that of ", Counted(odd.size(), "rank"), ", another one that of ", sizes.back().first, " others"));
     Erase(gone);
   }
 
@@ -470,6 +479,9 @@ class Finder {
         break;
       case Role::kAmbiguous:
         suspect->Add("ambiguous", weights::kAmbiguous, Cat(whose, " may be a cause or an effect: ", line), CitedLine(&root));
+        if (root.event->in_traceback && SpeaksOfItself(root.id())) {
+          suspect->Add("raised", weights::kRaised, "its process raised it, about a file or a service of its own, and did not catch it");
+        }
         break;
       default:
         suspect->Add("collateral", weights::kCollateral, Cat(whose, " is usually an effect: ", line), CitedLine(&root));
@@ -478,9 +490,8 @@ class Finder {
       suspect->Add("fatal", weights::kFatal, "such a line ends the process or the device");
     }
     // A program that logs its fault as a warning has caught it; what it cannot survive ends in a traceback.
-    const std::string& level = root.event->prefix.level;
     const bool raised = FamilyOf(root.id()) == "oom" || FamilyOf(root.id()) == "py";
-    const bool caught = !root.event->in_traceback && (level == "W" || level == "I" || level == "D") &&
+    const bool caught = !root.event->in_traceback && IsCaughtLevel(root.event->prefix.level) &&
                         root.signature->row.producer() != "kernel" && !root.event->prefix.launcher && raised;
     if (caught) suspect->Add("logged_as_warning", weights::kLoggedAsWarning, "it is logged as a warning: the program has caught it");
     if (FromKernel(root) && root.signature->role == Role::kInitiating) {
@@ -529,6 +540,13 @@ class Finder {
       suspect->Add("bogus_request", weights::kBogusRequest,
                    "it asks for more memory than the device has, after something else had failed: the size was read from a broken exchange");
     }
+  }
+
+  // Ambiguous exceptions about the files and services that a process uses by itself: no other rank's fault raises them.
+  static bool SpeaksOfItself(std::string_view id) {
+    constexpr std::string_view kFamilies[] = {"os.enoent", "os.not_found", "os.eexist", "os.ebusy", "os.etxtbsy", "os.enolck",
+                                              "os.error",  "wandb.",       "ckpt.",     "objstore.", "te.check"};
+    return std::any_of(std::begin(kFamilies), std::end(kFamilies), [&](std::string_view family) { return id.starts_with(family); });
   }
 
   // What ends a process, or takes a GPU, at once: nobody steps on behind it.
@@ -642,6 +660,10 @@ class Finder {
         suspect->Add("stopped_after_cause", weights::kStoppedAfterCause, "being told to stop is an effect where a cause is seen");
       } else {
         suspect->Add("stopped_first", weights::kStoppedFirst, "nothing failed before this process was told to stop");
+        const Fields& fields = suspect->root->event->fields;
+        if (FieldOf(fields, "signal_number") == "2" || FieldOf(fields, "signal") == "SIGINT") {
+          suspect->Add("interrupted", weights::kInterrupted, "by an interrupt (signal 2), which a keyboard or a user's script sends");
+        }
       }
     }
     for (const EndReport& end : incident_.ends) {

@@ -37,8 +37,12 @@ inline constexpr double kNotOfThisJob = -4.0;       // the victim is no process 
 inline constexpr double kJobWentOn = -4.0;          // the job trained behind it, which it would have ended: more than an own line is worth
 inline constexpr double kWaitedAfterwards = -2.6;   // its rank then entered what the others wait in: it takes the own line's worth back
 inline constexpr double kStoppedAfterCause = -2.0;  // a stop signal where a cause is seen
-inline constexpr double kOddVersion = 1.2;          // the few ranks with another version than the many
+inline constexpr double kOddOneOut = 1.2;           // the few ranks with another version or collective than the many
+// A known exception that may be an effect elsewhere, but speaks of this process's own files and services: raised and
+// never caught it is worth what an unknown one is (kInitiating + kGenericException).
+inline constexpr double kRaised = 1.8;
 inline constexpr double kStoppedFirst = 1.2;        // a stop signal before anything failed
+inline constexpr double kInterrupted = 1.0;         // by signal 2: a keyboard or a user's script, no failing process
 inline constexpr double kStoppedAlike = 0.8;        // most launchers of the job got it
 inline constexpr double kAfterWatchdog = -0.8;      // it came behind this rank's own watchdog time-out
 inline constexpr double kAfterEffects = -0.8;       // by aligned clocks another host showed an effect before it; as above,

@@ -317,6 +317,118 @@ TEST(Verdict, AHostWhoseMemoryIsNearlyFullWarnsOfTheKill) {
   EXPECT_EQ(report("w4", "97").first_warning().source(), "kern.log");
 }
 
+// --- ranks that disagree about a collective
+TEST(Verdict, TheRankWhoseCollectiveDiffersFromThatOfTheManyIsTheOddOne) {
+  const auto print = [](int rank, int odd) {
+    return Cat("Rank ", rank, " is running collective: CollectiveFingerPrint(SequenceNumber=31, OpType=ALLREDUCE, TensorShape=[",
+               rank == odd ? 512 : 640, "], TensorDtypes=Float)");
+  };
+  const auto log = [&](int world, int odd) {
+    std::string out;
+    for (int rank = 0; rank < world; ++rank) {
+      out += Cat("[rank", rank, "]: Traceback (most recent call last):\n[rank", rank, "]:   File \"t.py\", line 3, in <module>\n[rank", rank,
+                 "]: RuntimeError: Detected mismatch between collectives on ranks. ", print(rank, odd), ", but ",
+                 print(rank == odd ? (odd + 1) % world : odd, odd), ".\n");
+    }
+    return out;
+  };
+  for (int odd : {0, 2}) {
+    const v1::Report report = ReportOn(log(4, odd));
+    ASSERT_EQ(report.verdict(), "named") << report.DebugString();
+    EXPECT_EQ(report.initiator().rank(), odd);
+  }
+  // Of two nobody is the odd one.
+  EXPECT_FALSE(ReportOn(log(2, 0)).has_initiator());
+}
+
+// --- lines without a rank beside those of ranks
+TEST(Verdict, WhatAProgramLogsAndSurvivesIsNotTheRanksThatEnded) {
+  const std::string report_of_launcher =
+      "E0202 09:01:01.000000 7 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) local_rank: 5 (pid: 25) of binary: /usr/bin/python\n"
+      "Root Cause (first observed failure):\n[0]:\n  time      : 2026-02-02_09:01:01\n  host      : n9\n  rank      : 5 (local_rank: 5)\n"
+      "  exitcode  : 1 (pid: 25)\n  error_file: <N/A>\n  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html\n";
+  for (const char* level : {"WARNING", "INFO"}) {
+    const v1::Report report = ReportOn(
+        Cat("2026-02-02 08:00:00,100 ", level, " out of memory in step 41, retrying: CUDA out of memory. Tried to allocate 1.00 GiB.\n",
+            "[rank5]: Traceback (most recent call last):\n[rank5]:   File \"t.py\", line 3, in <module>\n",
+            "[rank5]: RuntimeError: CUDA error: uncorrectable ECC error encountered\n", report_of_launcher));
+    EXPECT_EQ(report.initiator().rank(), 5) << level;
+    EXPECT_EQ(report.class_(), "hardware") << level << report.DebugString();
+  }
+}
+
+TEST(Verdict, ALineBesideSeveralRanksThatRaisedIsNotTheFirstOnes) {
+  std::string log = "../aten/src/ATen/native/cuda/Indexing.cu:1369: indexSelectLargeIndex: block: [1,0,0], thread: [3,0,0] Assertion `srcIndex < srcSelectDimSize` failed.\n";
+  for (int rank = 0; rank < 4; ++rank) {
+    log += Cat("[rank", rank, "]: Traceback (most recent call last):\n[rank", rank, "]:   File \"t.py\", line 3, in <module>\n[rank", rank,
+               "]: RuntimeError: CUDA error: device-side assert triggered\n");
+  }
+  log += "E0202 09:01:01.000000 7 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) local_rank: 1 (pid: 25) of binary: /usr/bin/python\n";
+  const v1::Report report = ReportOn(log);
+  ASSERT_EQ(report.verdict(), "named") << report.DebugString();
+  EXPECT_FALSE(report.initiator().has_rank()) << report.DebugString();
+}
+
+TEST(Verdict, AnExceptionWithoutARankIsOfTheOnlyTaskThatLeftItsCode) {
+  const v1::Report report = ReportOn(
+      "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\nKeyError: 'a17'\n"
+      "srun: error: n1: tasks 0-1: Aborted (core dumped)\nsrun: error: n3: task 5: Exited with exit code 1\nsrun: error: n3: task 4: Terminated\n");
+  ASSERT_EQ(report.verdict(), "named") << report.DebugString();
+  EXPECT_EQ(report.initiator().rank(), 5);
+  EXPECT_EQ(RoleOf(report, 5), "root");
+}
+
+// --- causes that a process has by itself
+TEST(Verdict, AFileThatIsNotThereIsACauseWhereNobodyCaughtIt) {
+  const std::string raised = "FileNotFoundError: [Errno 2] No such file or directory: '/data/index.json'\n";
+  const v1::Report report = ReportOn(Cat("[rank2]: Traceback (most recent call last):\n[rank2]:   File \"t.py\", line 3, in <module>\n[rank2]: ", raised));
+  ASSERT_EQ(report.verdict(), "named") << report.DebugString();
+  EXPECT_EQ(report.initiator().rank(), 2);
+  EXPECT_NE(ReportOn(Cat("[rank2]: 2026-02-02 08:00:00,100 WARNING no cache: ", raised)).verdict(), "named");
+}
+
+TEST(Verdict, ANameThatDoesNotResolveIsTheMatterOfWhoAsks) {
+  const v1::Report report = ReportOn({
+      {"w0.log", "w0", "[rank0]: Traceback (most recent call last):\n[rank0]:   File \"t.py\", line 3, in <module>\n"
+                       "[rank0]: torch.distributed.DistStoreError: Timed out after 301 seconds waiting for clients. 1/2 clients joined.\n"},
+      {"w1.log", "w1", "[W212 10:00:01.551201991 socket.cpp:697] [c10d] The IPv6 network addresses of (w0, 23456) cannot be retrieved "
+                       "(gai error: -2 - Name or service not known).\n"}});
+  ASSERT_EQ(report.verdict(), "named") << report.DebugString();
+  EXPECT_EQ(report.initiator().host(), "w1");
+}
+
+// --- ends from outside
+TEST(Verdict, AnInterruptOfTheLauncherIsTheOperators) {
+  const auto log = [](const char* signal) {
+    return Cat("[rank0]: step 1\nW0303 10:11:12.100000 70 torch/distributed/elastic/agent/server/api.py:723] Received ", signal,
+               " death signal, shutting down workers\n");
+  };
+  const v1::Report report = ReportOn(log("2"));
+  ASSERT_EQ(report.verdict(), "named") << report.DebugString();
+  EXPECT_EQ(report.class_(), "scheduler");
+  EXPECT_FALSE(report.initiator().has_rank());
+  // Who sends a SIGTERM, and why, no such line says.
+  EXPECT_EQ(ReportOn(log("15")).verdict(), "undetermined");
+}
+
+TEST(Verdict, LimitsOfPbsAndLsfAreTheSchedulersOrTheMemorys) {
+  struct Row {
+    const char* line;
+    const char* word;
+  };
+  constexpr Row kRows[] = {{"=>> PBS: job killed: walltime 7230 exceeded limit 7200", "scheduler"},
+                           {"=>> PBS: job killed: mem 104857704kb exceeded limit 104857600kb", "capacity"},
+                           {"TERM_RUNLIMIT: job killed after reaching LSF run time limit.", "scheduler"},
+                           {"TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.", "capacity"}};
+  for (const auto& [line, word] : kRows) {
+    const v1::Report report = ReportOn(Cat("[rank0]: step 1\n[rank1]: step 1\n", line, "\nExited with exit code 140.\n"));
+    EXPECT_EQ(report.class_(), word) << line;
+    EXPECT_FALSE(report.initiator().has_rank()) << line;
+  }
+  // The code alone says that the job failed, and not why.
+  EXPECT_EQ(ReportOn("[rank0]: step 1\nExited with exit code 1.\n").verdict(), "undetermined");
+}
+
 // --- a world that no log can show
 TEST(Verdict, AClaimedWorldSizeCostsNothing) {
   const std::string failure = "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 79.15 GiB of which 1.02 GiB is free.\n"

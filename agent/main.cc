@@ -177,6 +177,7 @@ int Main(int argc, char** argv) {
   wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   sigset_t stops;
   sigemptyset(&stops);
+  std::signal(SIGPIPE, SIG_IGN);  // nobody need listen to what we say
   for (const int signal : {SIGTERM, SIGINT}) {
     sigaddset(&stops, signal);
     std::signal(signal, [](int) {

@@ -40,8 +40,11 @@ absl::StatusOr<std::shared_ptr<const Replay>> Answers::AnswerOf(const RecordingS
   if (!batches.ok()) return batches.status();
   auto replay = std::make_shared<Replay>(ReplayBatches(*engine_, *batches, summary.lost));
   // What the job is called here; its logs may call it otherwise.
-  replay->report.set_job(summary.key.job);
-  replay->report.set_attempt(static_cast<int32_t>(summary.key.attempt));
+  for (v1::Report* report : {&replay->report, replay->settled ? &*replay->settled : nullptr}) {
+    if (report == nullptr) continue;
+    report->set_job(summary.key.job);
+    report->set_attempt(static_cast<int32_t>(summary.key.attempt));
+  }
   const std::lock_guard lock(mutex_);
   answers_[summary.key] = {batches->size(), replay};
   return std::shared_ptr<const Replay>(std::move(replay));
@@ -51,12 +54,13 @@ absl::StatusOr<v1::Report> Answers::ReportOf(const RecordingSummary& summary, in
   const auto answer = AnswerOf(summary);
   if (!answer.ok()) return answer.status();
   const Replay& replay = **answer;
-  v1::Report report = replay.report;
-  v1::State* state = report.mutable_state();
   const int64_t quiet_ns = now_ns - summary.last_ns;
   const bool final = replay.all_closed || (replay.job_closed && quiet_ns >= kQuietNs) || AllLost(agents_->Of(summary.key, now_ns));
+  const bool stalled = replay.report.state().state() == "running" && !final && quiet_ns >= stall_after_ns_;
+  v1::Report report = replay.settled && (final || stalled) ? *replay.settled : replay.report;
+  v1::State* state = report.mutable_state();
   state->set_finality(final ? "final" : "provisional");
-  if (state->state() == "running" && !final && quiet_ns >= stall_after_ns_) {
+  if (stalled) {
     state->set_state("stalled");
     state->set_since_ns(summary.last_ns);
     if (replay.behind) *state->mutable_waiting_for() = *replay.behind;

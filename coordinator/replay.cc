@@ -292,7 +292,12 @@ Replay ReplayBatches(const Engine& engine, const std::vector<v1::LoggedBatch>& b
     if (!infos[i]->host && !hosts[i].empty()) infos[i]->host = Known{hosts[i], "agent"};
   }
   out.behind = RankBehind(digests);
+  options.running = !out.job_closed && !out.all_closed;
   out.report = Correlate(engine, digests, options);
+  if (options.running && out.behind && out.report.verdict() == "no_failure") {
+    options.running = false;
+    out.settled = Correlate(engine, digests, options);
+  }
   const bool failed = out.report.verdict() != "no_failure" || (collector.closed() && collector.closed()->exit_code() != 0);
   out.report.mutable_state()->set_state(failed ? "failed" : out.job_closed || out.all_closed ? "ended" : "running");
   return out;

@@ -24,6 +24,8 @@ struct Replay {
   v1::Report report;           // `state` says where the job stands; finality is the caller's to decide
   bool job_closed = false;     // the launcher's end was seen
   std::optional<v1::Place> behind;  // the rank whose steps are behind all others'
+  // The report if nothing more comes, where that is another one: while a job runs, logs are merely not equally far.
+  std::optional<v1::Report> settled;
   bool all_closed = false;     // there are sources, of every expected host, and all were read to their end
 };
 

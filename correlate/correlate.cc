@@ -97,7 +97,9 @@ v1::Place PlaceView(const Location& place, const PlacedEvent* told_by) {
   if (place.rank && !no_rank) out.set_rank(*place.rank);
   if (place.local_rank && !no_rank) out.set_local_rank(*place.local_rank);
   if (!place.host.empty()) out.set_host(place.host);
-  if (place.pid && !no_rank) out.set_pid(*place.pid);
+  // Decisions about jobs and nodes are told by a daemon: the pid is its own.
+  const bool daemon = told_by != nullptr && !place.rank && (told_by->signature->fault_class == FaultClass::kScheduler || FamilyOf(told_by->id()) == "fm");
+  if (place.pid && !no_rank && !daemon) out.set_pid(*place.pid);
   if (!place.process.empty()) out.set_process(ToUtf8(place.process, nullptr));
   for (const std::string& by : place.known_by) out.add_known_by(by);
   const char* kind = DeviceKind(told_by);
@@ -425,7 +427,13 @@ void FillTimeline(const Incident& incident, const JobClock& clock, const Suspect
 // The end of the run may be missing although nothing failed: killed without a word, hung, still running, or in a
 // part of a log that could not be read.
 void FillNoFailure(const Incident& incident, const CorrelateOptions& options, v1::Report* report) {
-  const RunEnd end = EndOf(incident);
+  // A handled exception, an attempt that was repeated, noise on the way out.
+  const bool survived = std::any_of(incident.events.begin(), incident.events.end(), [](const PlacedEvent& event) {
+    return event.signature->role > Role::kPrecursor && event.signature->severity >= Severity::kError;
+  });
+  const std::string nothing = survived ? "the job survived the errors in these logs" : "no line in these logs says that the job failed";
+  RunEnd end = EndOf(incident);
+  if (options.running) end.behind.clear();
   std::string doubt = end.behind;
   if (doubt.empty() && !end.completed && options.broken_off > 0) {
     doubt = Cat(options.broken_off, options.broken_off == 1 ? " log" : " logs", " could not be read to the end");
@@ -445,14 +453,14 @@ void FillNoFailure(const Incident& incident, const CorrelateOptions& options, v1
   report->set_title(end.sentence);
   if (end.completed) {
     report->set_restart("Nothing in these logs stands against it.");
-    report->set_why("no line in these logs says that the job failed, and one says that its work was completed");
+    report->set_why(Cat(nothing, ", and its work was completed"));
     return;
   }
   if (!doubt.empty()) {
-    report->set_why(Cat("no line says that the job failed, but ", doubt));
+    report->set_why(Cat(survived ? nothing : "no line says that the job failed", ", but ", doubt));
     for (const std::string& line : WhatIsKnown(incident)) report->add_known(line);
   } else {
-    report->set_why("no line in these logs says that the job failed, and none says that it was completed");
+    report->set_why(Cat(nothing, ", and no line says that it was completed"));
   }
   report->set_restart("Find out first whether it still runs: these logs do not show how it ended.");
   for (const std::string& line : WouldSettle(incident, {})) report->add_would_settle(line);

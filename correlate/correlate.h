@@ -22,6 +22,7 @@ struct CorrelateOptions {
   std::optional<int64_t> since_ns, until_ns;  // Unix time; events with a known wall time outside are left out
   std::vector<std::string> input_problems;    // what the reader could not read, for completeness
   int64_t broken_off = 0;  // of these, logs that were begun and not read to their end
+  bool running = false;    // more will come: how far one log is says nothing about another yet
 };
 
 // Digests may be in any order; they are not modified.

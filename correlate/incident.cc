@@ -315,11 +315,13 @@ class Builder {
     if (!IsEndReport(row.id())) return;
     std::vector<std::string> hosts = ExpandHostList(FieldOf(event.fields, "peer_hosts"));
     if (const std::string_view host = FieldOf(event.fields, "peer_host"); !host.empty()) hosts.push_back(HostInAddress(host));
-    for (const std::string& host : hosts) incident_.hosts.insert(ShortHost(host));
+    for (std::string& host : hosts) host = ShortHost(host);
+    std::erase(hosts, "");
+    incident_.hosts.insert(hosts.begin(), hosts.end());
     const auto rank = NumberField(event.fields, "peer_rank"), pid = NumberField(event.fields, "peer_pid");
     if (!rank || hosts.size() != 1) return;
-    incident_.ranks[*rank].host = ShortHost(hosts[0]);
-    if (pid) maps_.rank_of_pid[{ShortHost(hosts[0]), *pid}] = *rank;
+    incident_.ranks[*rank].host = hosts[0];
+    if (pid) maps_.rank_of_pid[{hosts[0], *pid}] = *rank;
   }
 
   void CollectReport(const SourceDigest& source, const ElasticReport& report) {
@@ -830,6 +832,8 @@ class Builder {
 }  // namespace
 
 std::string ShortHost(std::string_view host) {
+  // Every host calls itself so: the log that says it knows better, or nobody does.
+  if (host == "localhost" || host.starts_with("localhost.") || host == "127.0.0.1" || host == "::1") return "";
   const bool address = !host.empty() && host.find_first_not_of("0123456789.") == std::string_view::npos;
   if (address || host.find(':') != std::string_view::npos) return std::string(host);
   return std::string(host.substr(0, host.find('.')));

@@ -105,7 +105,7 @@ struct Incident {
 Incident BuildIncident(const Catalogue& catalogue, const std::vector<SourceDigest>& sources,
                        const CorrelateOptions& options);
 
-// "node7.cluster.example" -> "node7"; addresses stay whole.
+// "node7.cluster.example" -> "node7"; addresses stay whole, and "localhost" names nobody.
 std::string ShortHost(std::string_view host);
 // "1, 3, 5-7", "[0, 1]", "0 2": the numbers, at most 100,000.
 std::vector<int32_t> ParseRankList(std::string_view text);

@@ -134,7 +134,7 @@ std::vector<std::string> WhatIsKnown(const Incident& incident) {
 
 RunEnd EndOf(const Incident& incident) {
   RunEnd out;
-  out.completed = incident.success || EndedWell(incident);
+  out.completed = incident.success || incident.steps_done || EndedWell(incident);
   if (out.completed) {
     out.sentence = "the run completed";
     return out;

@@ -54,6 +54,8 @@ void SendFailure(const std::string& address, const std::string& job) {
 
 class HttpTest : public testing::Test {
  protected:
+  // OpenSSL writes without MSG_NOSIGNAL, and a server may turn a client away while it still writes.
+  static void SetUpTestSuite() { signal(SIGPIPE, SIG_IGN); }
   std::string Path(const std::string& name) const { return (scratch_.path() / name).string(); }
   static std::vector<std::string> WithHttp(std::vector<std::string> more = {}) {
     more.insert(more.end(), {"--http", "127.0.0.1:0"});

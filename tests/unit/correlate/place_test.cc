@@ -331,6 +331,20 @@ TEST(Place, ARankThatALineSpeaksOfIsNotItsWriter) {
   EXPECT_EQ(RoleOf(report, 41), "not listed") << report.DebugString();
 }
 
+TEST(Place, LocalhostIsTheHostOfTheLogThatSaysIt) {
+  const std::string raised = "Traceback (most recent call last):\n  File \"t.py\", line 7, in <module>\nValueError: sample 4711 has no label\n";
+  const std::string launcher =
+      "[default2]:" + raised +
+      "E0202 09:01:01.000000 7 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) local_rank: 2 (pid: 25) of binary: /usr/bin/python\n"
+      "Root Cause (first observed failure):\n[0]:\n  time      : 2026-02-02_09:01:01\n  host      : localhost\n  rank      : 2 (local_rank: 2)\n"
+      "  exitcode  : 1 (pid: 25)\n  error_file: <N/A>\n  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html\n";
+  const v1::Report report = ReportOn({{"launcher.err", "n7", launcher}, {"rank2/stderr.log", "n7", raised}});
+  ASSERT_EQ(report.verdict(), "named") << report.DebugString();
+  EXPECT_EQ(report.initiator().rank(), 2);
+  EXPECT_EQ(report.initiator().host(), "n7");
+  EXPECT_EQ(report.completeness().hosts_seen_size(), 1) << report.completeness().DebugString();
+}
+
 TEST(Place, AFileNameIsNoHostWhereItsLinesNameOne) {
   SourceInfo info;
   info.path = "out-55-1.log";
